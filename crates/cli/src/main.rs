@@ -1,0 +1,2 @@
+//! herdbook.
+fn main() {}

@@ -1,0 +1,2 @@
+//! herdbook-conformance.
+fn main() {}

@@ -1,0 +1,13 @@
+//! The pure core of Herdbook: `step(now, input)` folds one input and returns effects.
+//!
+//! No IO, no clock, no environment: time and randomness come in, and what shall happen goes out as [`Effect`]s.
+//! The daemon is a loop around it; the conformance runner drives the same engine with recorded inputs.
+//! Start with [`Engine::step`], then [`Input`] and [`Effect`].
+
+mod engine;
+pub mod record;
+mod types;
+pub mod view;
+
+pub use engine::Engine;
+pub use types::{Config, Effect, Focus, HookDelivery, HumanAct, Input, Now, PaneFact, TmuxFacts};

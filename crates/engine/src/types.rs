@@ -1,0 +1,194 @@
+//! What goes into the engine and what comes out.
+
+use herdbook_events::observation::PaneRef;
+use herdbook_events::{NormalizedEvent, Origin, SessionKey};
+
+use crate::record::Record;
+
+/// Settings of the engine; defaults are the product's.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Seed of the random parts of ids.
+    pub seed: u64,
+    /// Key of redaction marks (`store.json`).
+    pub redact_key: [u8; 32],
+    /// How long a new wait is kept back before it is announced.
+    pub grace_ms: u64,
+    /// How long a skipped entry stays behind the others.
+    pub skip_cooldown_ms: u64,
+    /// Equal content from another registration of the same hook call is dropped within this time.
+    pub twin_window_ms: u64,
+    /// `working` without any evidence becomes `unknown` after this time.
+    pub working_expiry_ms: u64,
+    /// A wait without a process or pane to look at leaves the queue after this time.
+    pub stale_wait_ms: u64,
+    /// How long ended sessions are remembered.
+    pub tombstone_ms: u64,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        const MINUTE: u64 = 60_000;
+        const DAY: u64 = 24 * 60 * MINUTE;
+        Config {
+            seed: 0,
+            redact_key: [0; 32],
+            grace_ms: 1_500,
+            skip_cooldown_ms: 30_000,
+            twin_window_ms: 2_000,
+            working_expiry_ms: 30 * MINUTE,
+            stale_wait_ms: DAY,
+            tombstone_ms: 30 * DAY,
+        }
+    }
+}
+
+/// The two clocks at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Now {
+    /// Unix milliseconds; may step in either direction.
+    pub wall_ms: u64,
+    /// Monotonic milliseconds that stand still while the machine sleeps; only differences count.
+    pub mono_ms: u64,
+}
+
+/// One hook call as it reached us, over the socket, HTTP or the spool.
+#[derive(Clone, Debug)]
+pub struct HookDelivery {
+    /// The adapter that was called: `claude`, `codex`, ….
+    pub host: String,
+    /// The native event name, where the hook was told it as an argument.
+    pub native_event: Option<String>,
+    /// 128-bit delivery id; the same id is dropped for good.
+    pub delivery: u128,
+    /// Milliseconds since boot at the start of the hook process (`None`: not known). Orders events of a session.
+    pub stamp_ms: Option<u64>,
+    /// Unix milliseconds at the start of the hook process (`None`: not known).
+    pub started_at_ms: Option<u64>,
+    /// Where the hook ran.
+    pub origin: Origin,
+    /// The received bytes.
+    pub body: Vec<u8>,
+    /// The hook cut the input (over 256 MiB): kept as `unreadable`.
+    pub cut: bool,
+    /// It lay in the spool.
+    pub spooled: bool,
+}
+
+/// Something that happened outside.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// A hook call.
+    Hook(HookDelivery),
+    /// A posted normalized event, already validated, with the body as received.
+    Normalized {
+        /// The event.
+        event: NormalizedEvent,
+        /// The body as received.
+        body: String,
+    },
+    /// What the human did through us.
+    Human(HumanAct),
+    /// What tmux answered (only what it says; absent parts say nothing).
+    Tmux(TmuxFacts),
+    /// What the process table says about a pid of this machine.
+    Process {
+        /// Process id.
+        pid: u32,
+        /// It is there.
+        alive: bool,
+    },
+    /// Events were lost before they reached the journal.
+    Gap {
+        /// How many.
+        lost: u64,
+        /// Why, in words.
+        reason: String,
+    },
+    /// The daemon started (after the journal was replayed) or stops; goes into the journal.
+    Daemon {
+        /// `start` or `stop`.
+        what: &'static str,
+        /// Version of the program.
+        version: String,
+    },
+    /// Nothing happened but time.
+    Tick,
+}
+
+/// An act of the human through Herdbook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HumanAct {
+    /// Put an entry (none: the head) behind the others for a while.
+    Skip(Option<SessionKey>),
+    /// Keep an entry out of the way for so many milliseconds.
+    Snooze(SessionKey, u64),
+    /// Keep an entry at the front (true) or no longer (false).
+    Pin(SessionKey, bool),
+    /// Take it as not waiting until something new happens.
+    Settle(SessionKey),
+}
+
+/// What tmux answered about one server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TmuxFacts {
+    /// The server: socket path, pid, start time in Unix seconds.
+    pub server: Option<(String, u32, u64)>,
+    /// All panes of the server.
+    pub panes: Option<Vec<PaneFact>>,
+    /// Where the human looks.
+    pub focus: Option<Focus>,
+}
+
+/// A pane as tmux lists it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PaneFact {
+    /// Pane id, `%3`.
+    pub id: String,
+    /// Pid of the process tmux started in it.
+    pub pid: Option<u32>,
+    /// Its terminal.
+    pub tty: Option<String>,
+    /// Its working directory: never identifies a session (case F-042).
+    pub cwd: Option<String>,
+}
+
+/// The pane in front of a human.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Focus {
+    /// Pane id.
+    pub pane: String,
+    /// How long ago the client was used.
+    pub client_active_ms_ago: u64,
+}
+
+/// What shall happen outside because of an input.
+#[derive(Clone, Debug)]
+pub enum Effect {
+    /// Write these records to the journal as one batch, in this order. At most one such effect comes from a step,
+    /// and it comes first.
+    Append(Vec<Record>),
+    /// Tell the readers of the attention stream. `id` is the record it was written as.
+    Publish {
+        /// Journal id of the transition record.
+        id: String,
+        /// The normalized event.
+        event: NormalizedEvent,
+    },
+    /// Call the human.
+    Announce {
+        /// The session that waits.
+        session: SessionKey,
+        /// Its pane, if known.
+        pane: Option<PaneRef>,
+        /// What it waits for, cleaned of control characters.
+        message: String,
+    },
+    /// A call that was made is void: the wait is over.
+    Withdraw {
+        /// The session.
+        session: SessionKey,
+    },
+    /// Something a person should know about the installation, once (unknown host, unreadable hook).
+    Warn(String),
+}

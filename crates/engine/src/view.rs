@@ -1,0 +1,112 @@
+//! What the engine shows of its state: plain values for listings, the API and the conformance runner.
+
+use herdbook_events::observation::PaneRef;
+use herdbook_events::{SessionKey, WaitKind};
+use serde::Serialize;
+
+/// State of a session (overview section 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Known, no turn yet.
+    Registered,
+    /// In a turn.
+    Working,
+    /// Waits for the human.
+    Stuck,
+    /// Over.
+    Ended,
+    /// Cannot be told.
+    Unknown,
+}
+
+/// One piece of evidence for a state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Evidence {
+    /// Journal id of the record.
+    pub id: String,
+    /// Where it came from: `hook`, `posted`, `human`, `process`, `timer`, ….
+    pub source: String,
+    /// What it said, in words.
+    pub fact: String,
+    /// Unix milliseconds.
+    pub at_ms: u64,
+}
+
+/// One session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SessionView {
+    /// Key.
+    pub key: SessionKey,
+    /// Host, or `posted`.
+    pub host: String,
+    /// Native session id.
+    pub native_id: String,
+    /// State.
+    pub state: State,
+    /// Kind of the wait it shows, when stuck.
+    pub kind: Option<WaitKind>,
+    /// In state since, Unix milliseconds.
+    pub since_ms: u64,
+    /// What it waits for; empty when it does not.
+    pub message: String,
+    /// Working directory.
+    pub cwd: String,
+    /// Transcript path.
+    pub transcript_path: String,
+    /// Pane, if known and certain enough to jump to.
+    pub pane: Option<PaneRef>,
+    /// The pane is a hint only.
+    pub pane_uncertain: bool,
+    /// No human sits at it: listed, never queued for turn ends.
+    pub headless: bool,
+    /// Dropped out of the queue for age.
+    pub stale: bool,
+    /// Live subagents.
+    pub children: usize,
+    /// Open permission-like waits.
+    pub pending: usize,
+    /// Canonical prompt events counted.
+    pub turns: u64,
+    /// Canonical tool/before events counted.
+    pub tools: u64,
+    /// Closed waits that lasted beyond the grace period.
+    pub waits: u64,
+    /// The posted session that is the same as this one, and hidden behind it.
+    pub linked: Option<SessionKey>,
+    /// Why it is in this state, oldest first.
+    pub evidence: Vec<Evidence>,
+    /// When the engine looks again by itself, Unix milliseconds, and why.
+    pub looks_again: Option<(u64, String)>,
+}
+
+/// One entry of the queue, in queue order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct QueueEntry {
+    /// Entry id: stays with the wait, not the session.
+    pub id: String,
+    /// Session.
+    pub session: SessionKey,
+    /// Host.
+    pub host: String,
+    /// Kind of wait.
+    pub kind: WaitKind,
+    /// Since when, Unix milliseconds (the order value for posted ones).
+    pub stuck_at_ms: u64,
+    /// Position, from 0.
+    pub order: usize,
+    /// In cooldown until, Unix milliseconds.
+    pub skip_cooldown_until_ms: Option<u64>,
+    /// Kept at the front.
+    pub pinned: bool,
+    /// Text for the human.
+    pub message: String,
+    /// Working directory.
+    pub cwd: String,
+    /// Pane id as the reference shows it; the synthetic one for posted sessions, empty if unknown.
+    pub pane_id: String,
+    /// Pane to jump to.
+    pub pane: Option<PaneRef>,
+    /// The pane is a hint only.
+    pub pane_uncertain: bool,
+}

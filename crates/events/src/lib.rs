@@ -1,0 +1,17 @@
+//! The vocabularies of Herdbook as types: canonical hook events, the four normalized attention events,
+//! observations (what a canonical event says about waiting), ids.
+//!
+//! It parses, prints and classifies. It never reads a clock, a file or the environment.
+//! Start with [`canonical::CanonicalEvent`], then [`observation::Observation`], then [`normalized::NormalizedEvent`].
+
+pub mod canonical;
+pub mod ids;
+pub mod normalized;
+pub mod observation;
+pub mod origin;
+
+pub use canonical::{CanonicalEvent, Family, Field, FieldKind, Lineage, Payload, PayloadField};
+pub use ids::{SessionKey, Ulid, UlidGenerator};
+pub use normalized::{InvalidEvent, NormalizedEvent, Reason};
+pub use observation::{Observation, Signal, Source, WaitKind};
+pub use origin::{Origin, Process};

@@ -1,0 +1,2 @@
+//! herdbook-hook.
+fn main() {}
