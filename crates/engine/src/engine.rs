@@ -28,6 +28,7 @@ pub struct Engine {
 #[derive(Clone, Debug)]
 pub(crate) struct Twin {
     pub at_ms: u64,
+    pub stamp_ms: Option<u64>,
     pub key: String,
     pub id: String,
     pub adapter: String,

@@ -35,7 +35,7 @@ pub(crate) fn hook(engine: &mut Engine, at: Moment, call: HookDelivery, out: &mu
         engine.warn_once(herdbook_redact::clean_line(&text), out);
     }
     let key = event.idempotency_key.clone();
-    let repeat_of = repeat_of(engine, at, &event, &call.host, &id);
+    let repeat_of = repeat_of(engine, at, &event, &call.host, call.stamp_ms, &id);
     let event = redacted(engine, event, &call);
     let hook = HookPayload {
         clock: at.at_ms,
@@ -78,7 +78,7 @@ pub(crate) fn replay(
         project(adapter, hook.native_event.as_deref(), hook.native.get().as_bytes())
         && hook.repeat_of.is_none()
     {
-        repeat_of(engine, at, &event, adapter, record.id);
+        repeat_of(engine, at, &event, adapter, hook.stamp, record.id);
         fold(engine, at, record.id, &event, &hook);
     }
     Ok(())
@@ -131,6 +131,7 @@ fn repeat_of(
     at: Moment,
     event: &CanonicalEvent,
     adapter: &str,
+    stamp_ms: Option<u64>,
     id: &str,
 ) -> Option<String> {
     let session = event.session.as_deref()?;
@@ -147,19 +148,20 @@ fn repeat_of(
     let turn = event.lineage.turn.as_deref().unwrap_or_default();
     let tool = event.native_text("tool_use_id").unwrap_or_default();
     let call = format!("{}\u{0}{session}\u{0}{family}\u{0}{turn}\u{0}{tool}", event.host);
-    let found = engine.twins.iter().find(|twin| {
+    // Spooled calls arrive together: what counts is when the hooks ran (case F-098).
+    let together = |twin: &Twin| match (twin.stamp_ms, stamp_ms) {
+        (Some(other), Some(own)) => own.abs_diff(other) <= window,
+        _ => true,
+    };
+    let found = engine.twins.iter().filter(|twin| together(twin)).find(|twin| {
         (twin.adapter == adapter && twin.key == content)
             || (twin.adapter != adapter && !family.is_empty() && twin.key == call)
     });
     let found = found.map(|twin| twin.id.clone());
     if found.is_none() {
         for key in [content, call] {
-            engine.twins.push_back(Twin {
-                at_ms: at.at_ms,
-                key,
-                id: id.to_owned(),
-                adapter: adapter.to_owned(),
-            });
+            let (id, adapter) = (id.to_owned(), adapter.to_owned());
+            engine.twins.push_back(Twin { at_ms: at.at_ms, stamp_ms, key, id, adapter });
         }
     }
     found
