@@ -263,7 +263,6 @@ impl Attention {
         session.pane_hint
             && self.sessions().any(|other| {
                 other.key != session.key
-                    && other.is_live()
                     && other.pane.as_ref() == Some(pane)
                     && other.process.is_some()
                     && other.process == session.process
