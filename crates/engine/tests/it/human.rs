@@ -139,3 +139,15 @@ fn waits_from_before_a_restart_are_not_called_again() {
     after.wait(60_000);
     assert_eq!((after.queue().len(), after.calls.len()), (3, 0));
 }
+
+#[test]
+fn the_engine_rests_when_a_wait_is_over_before_its_call() {
+    let mut herd = three();
+    herd.wait(1_600);
+    for id in ["a", "b", "c"] {
+        herd.tell("unstuck", id);
+    }
+    herd.wait(1_000);
+    let due = herd.engine.next_deadline_ms();
+    assert!(due.is_none_or(|due| due > herd.now.mono_ms + 60_000), "nothing is due soon: {due:?}");
+}

@@ -76,6 +76,8 @@ fn seen(herd: &Herd) -> (Vec<QueueEntry>, Vec<SessionView>) {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 128, ..ProptestConfig::default() })]
+
     #[test]
     fn the_fold_of_the_journal_is_the_state(steps in steps()) {
         let mut herd = Herd::new();
