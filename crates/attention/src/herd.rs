@@ -219,8 +219,8 @@ impl Attention {
             .collect();
         let mut called: Vec<(bool, u64, SessionKey, String)> = Vec::new();
         for session in self.sessions.values_mut() {
-            let seen =
-                focused.is_some_and(|(pane, _)| session.pane.as_ref().is_some_and(|own| own.pane == *pane));
+            let on_pane = |pane: &str| session.pane.as_ref().is_some_and(|own| own.pane == pane);
+            let seen = hidden.contains(&session.key) || focused.is_some_and(|(pane, _)| on_pane(pane));
             let mut loudest: Option<(bool, String)> = None;
             for wait in session.waits.iter_mut().filter(|wait| due(wait)) {
                 wait.announce_at_ms = None;

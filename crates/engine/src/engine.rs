@@ -41,10 +41,10 @@ impl Deliveries {
             return false;
         }
         self.order.push_back(delivery);
-        if self.order.len() > Deliveries::REMEMBERED {
-            if let Some(oldest) = self.order.pop_front() {
-                self.known.remove(&oldest);
-            }
+        if self.order.len() > Deliveries::REMEMBERED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.known.remove(&oldest);
         }
         true
     }
