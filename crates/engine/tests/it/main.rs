@@ -3,6 +3,7 @@
 #![expect(missing_docs, reason = "a test: names say it")]
 
 mod hooks;
+mod house;
 mod human;
 mod posted;
 mod replay;
