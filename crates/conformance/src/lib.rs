@@ -6,6 +6,7 @@
 
 pub mod case;
 pub mod expect;
+pub mod journal;
 pub mod needs;
 pub mod node;
 pub mod path;

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use herdbook_conformance::needs::{Abilities, NEEDS};
+use herdbook_conformance::real::agent;
+use herdbook_conformance::real::tools::{Tools, parts};
 use herdbook_conformance::report::{Line, Tally, write_summary};
 use herdbook_conformance::{Runner, find_cases};
 
@@ -28,7 +30,11 @@ struct Command {
 }
 
 fn main() -> ExitCode {
-    let command = match parse(std::env::args_os().skip(1)) {
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if let Some(code) = play_a_part(&arguments) {
+        return code;
+    }
+    let command = match parse(arguments.into_iter()) {
         Ok(command) => command,
         Err(problem) => {
             let _ = writeln!(io::stderr(), "{problem}\n\n{USAGE}");
@@ -47,13 +53,54 @@ fn main() -> ExitCode {
     }
 }
 
+/// This program is started again as the stand-in agent, before a hook, or as another uid's client.
+fn play_a_part(arguments: &[OsString]) -> Option<ExitCode> {
+    let (part, rest) = arguments.split_first()?;
+    let number = |index: usize| {
+        rest.get(index).and_then(|word| word.to_str()).and_then(|word| word.parse::<u64>().ok())
+    };
+    let played = match part.to_str()? {
+        parts::STAND_IN => std::env::current_exe().and_then(|this| {
+            agent::play(std::path::Path::new(rest.first().unwrap_or(&OsString::new())), &this)
+        }),
+        parts::LAUNCH => Err(agent::launch(rest)),
+        parts::REQUEST => {
+            let port = number(0).and_then(|port| u16::try_from(port).ok()).unwrap_or(0);
+            agent::request(port, number(1))
+        }
+        _ => return None,
+    };
+    Some(match played {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "{}: {error}", part.display());
+            ExitCode::FAILURE
+        }
+    })
+}
+
+/// Finds the binaries; without them the checks that need them are not run, and that is said.
+fn find_tools() -> Option<Tools> {
+    #[expect(clippy::disallowed_methods, reason = "this is where the runner reads its environment")]
+    let variable = |name: &str| std::env::var(name).ok();
+    let this = std::env::current_exe().ok()?;
+    let path = variable("PATH").unwrap_or_default();
+    match Tools::find(variable("HERDBOOK").as_deref(), variable("HERDBOOK_HOOK").as_deref(), &this, &path) {
+        Ok(tools) => Some(tools),
+        Err(problem) => {
+            let _ = writeln!(io::stderr(), "checks against the binaries are not run: {problem}");
+            None
+        }
+    }
+}
+
 fn run(command: &Command) -> io::Result<bool> {
     let mut out = BufWriter::new(io::stdout().lock());
     let mut abilities = Abilities::of_this_product(rustix::process::geteuid().is_root());
     for need in &command.with {
         abilities = abilities.with(need);
     }
-    let runner = Runner::new(abilities);
+    let runner = Runner::new(abilities, find_tools());
     let mut tally = Tally::default();
     let mut of_summary = Vec::new();
     for dir in &command.dirs {

@@ -7,18 +7,20 @@ use serde_json::Value;
 
 use crate::case::{Body, Case, Check};
 use crate::needs::Abilities;
+use crate::real::Tools;
 use crate::replay;
 use crate::report::Line;
 
 /// Runs cases with what this product can do.
 pub struct Runner {
     abilities: Abilities,
+    tools: Option<Tools>,
 }
 
 impl Runner {
-    /// Makes a runner.
-    pub fn new(abilities: Abilities) -> Runner {
-        Runner { abilities }
+    /// Makes a runner. Without binaries, checks against them are not run.
+    pub fn new(abilities: Abilities, tools: Option<Tools>) -> Runner {
+        Runner { abilities, tools }
     }
 
     /// Reads and runs the case in a folder. A case that cannot be read is a failed line for each problem.
@@ -47,11 +49,31 @@ impl Runner {
             Body::Table(table) => table.run(&case.id, &check.name),
             Body::Unread { kind, .. } => not_run(case, check, kind),
             Body::Manual => not_run(case, check, "manual"),
-            Body::HookBytes(_) | Body::Http(_) | Body::Script(_) | Body::Store(_) => {
-                not_run(case, check, "command")
+            Body::Store(store) => store.run(&case.id, &check.name),
+            Body::HookBytes(_) | Body::Http(_) | Body::Script(_) => {
+                let Some(tools) = &self.tools else { return not_run(case, check, "herdbook") };
+                run_real(case, check, tools)
             }
         }
     }
+}
+
+/// Runs a check against the binaries. One whose surroundings break is a failed line.
+fn run_real(case: &Case, check: &Check, tools: &Tools) -> Vec<Line> {
+    let (id, name, dir) = (&case.id, &check.name, &case.dir);
+    let lines = match &check.body {
+        Body::HookBytes(hooks) => hooks.run(id, name, dir, tools),
+        Body::Http(http) => http.run(id, name, dir, tools),
+        Body::Script(script) => {
+            let tmux = check.needs.iter().any(|need| need == "tmux");
+            match script.missing_program(tools, tmux) {
+                Some(program) => return not_run(case, check, &program),
+                None => script.run(id, name, dir, tools),
+            }
+        }
+        _ => Ok(Vec::new()),
+    };
+    lines.unwrap_or_else(|problem| vec![Line::broken(id, name, problem)])
 }
 
 /// Lists the case folders below a folder, sorted: the folder itself, or those in it.

@@ -1,12 +1,24 @@
 //! The `http` kind: requests to a fresh daemon.
 
-use std::path::Path;
-
-use serde_json::Value;
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
 
 use crate::case::{expectations, read_input_bytes};
 use crate::expect::Expectation;
 use crate::node::{Node, Problem};
+use crate::real::Tools;
+use crate::real::agent;
+use crate::real::answer::{Answer, exchange, parse};
+use crate::real::bench::Bench;
+use crate::real::process;
+use crate::real::stdin::HookInput;
+use crate::real::tools::parts;
+use crate::report::Line;
 
 /// An http check.
 #[derive(Clone, Debug)]
@@ -60,6 +72,83 @@ impl HttpCheck {
         };
         let expect = if node.maybe("expect")?.is_some() { expectations(node)?.collect() } else { Vec::new() };
         Ok(HttpCheck { setup, requests, as_uid, expect })
+    }
+
+    /// Sends the requests and tests each answer, then what the product says afterwards.
+    ///
+    /// # Errors
+    /// The scratch folder, the daemon, the hooks or the client could not be started.
+    pub fn run(&self, case: &str, check: &str, case_dir: &Path, tools: &Tools) -> Result<Vec<Line>, String> {
+        let mut bench = Bench::new(tools, case_dir, true)?;
+        let mut agents = Vec::new();
+        for (host, payloads) in &self.setup {
+            let input = |bytes: &Vec<u8>| HookInput { bytes: bytes.clone(), ..HookInput::default() };
+            let inputs: Vec<HookInput> = payloads.iter().map(input).collect();
+            agents.push(agent::start(tools, &bench.scratch, &bench.env, host, &inputs)?);
+        }
+        let port = bench.scratch.port();
+        let client = match self.as_uid {
+            None => None,
+            Some(uid) => Some(
+                Client::of_uid(tools, uid).map_err(|error| format!("no client for uid {uid}: {error}"))?,
+            ),
+        };
+        let mut lines = Vec::new();
+        for request in &self.requests {
+            let bytes = fill_in(&request.bytes, &bench.scratch.marks(case_dir));
+            let received = match &client {
+                None => exchange(port, &bytes, request.read_ms),
+                Some(client) => client
+                    .exchange(port, &bytes, request.read_ms)
+                    .map_err(|error| format!("the client of another uid: {error}"))?,
+            };
+            let observed = Answer::observed(parse(&received).as_ref());
+            for one in &request.expect {
+                let (found, ok) = one.test(&observed);
+                let label = format!("{check} {} {}", request.name, one.path);
+                lines.push(Line::tested(case, label, one.written.clone(), found, ok));
+            }
+        }
+        lines.extend(bench.test(case, check, &self.expect, serde_json::Value::Null));
+        Ok(lines)
+    }
+}
+
+/// This program as the client of another uid, in a place where that uid may run it.
+struct Client {
+    dir: tempfile::TempDir,
+    uid: u32,
+}
+
+impl Client {
+    fn of_uid(tools: &Tools, uid: u32) -> io::Result<Client> {
+        let client = Client { dir: tempfile::Builder::new().prefix("hb-client-").tempdir()?, uid };
+        fs::set_permissions(client.dir.path(), fs::Permissions::from_mode(0o755))?;
+        fs::copy(&tools.this, client.program())?;
+        fs::set_permissions(client.program(), fs::Permissions::from_mode(0o755))?;
+        Ok(client)
+    }
+
+    fn program(&self) -> PathBuf {
+        self.dir.path().join("client")
+    }
+
+    fn exchange(&self, port: u16, request: &[u8], read_ms: Option<u64>) -> io::Result<Vec<u8>> {
+        let mut command = process::command(self.program(), &[]);
+        command.arg(parts::REQUEST).arg(port.to_string());
+        command.args(read_ms.map(|ms| ms.to_string()));
+        command.uid(self.uid).gid(self.uid).current_dir("/");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn()?;
+        if let Some(mut stdin) = child.stdin.take() {
+            stdin.write_all(request)?;
+        }
+        let received = process::collect(child.stdout.take());
+        let limit = Duration::from_secs(20) + Duration::from_millis(read_ms.unwrap_or(0));
+        match process::wait_within(&mut child, limit, false).map(process::exit_number) {
+            Some(0) => Ok(received.recv_timeout(limit).unwrap_or_default()),
+            other => Err(io::Error::other(format!("ended with {other:?}"))),
+        }
     }
 }
 
@@ -130,28 +219,6 @@ pub fn fill_in(bytes: &[u8], marks: &[(&str, String)]) -> Vec<u8> {
     filled
 }
 
-/// What was observed of an answer, for expectations.
-pub fn observed(answer: Option<&Answer>) -> Value {
-    let Some(answer) = answer else { return serde_json::json!({"status": null, "text": "", "headers": {}}) };
-    let mut all =
-        serde_json::json!({"status": answer.status, "text": answer.text, "headers": answer.headers});
-    if let (Ok(json), Value::Object(members)) = (serde_json::from_str::<Value>(&answer.text), &mut all) {
-        members.insert("json".into(), json);
-    }
-    all
-}
-
-/// An answer as it was read.
-#[derive(Clone, Debug, Default)]
-pub struct Answer {
-    /// Status code.
-    pub status: u16,
-    /// Header fields, names in lower case.
-    pub headers: std::collections::BTreeMap<String, String>,
-    /// The body.
-    pub text: String,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,14 +235,5 @@ mod tests {
         let value = json!({"method": "POST", "path": "/event/normalized", "json": {"a": "é"}});
         let text = String::from_utf8(assemble(&Node::root(&value, "r")).unwrap()).unwrap();
         assert!(text.contains("Content-Type: application/json\r\nContent-Length: 10\r\n\r\n{\"a\":\"é\"}"));
-    }
-
-    #[test]
-    fn no_answer_is_a_null_status_with_an_empty_text() {
-        assert_eq!(observed(None), json!({"status": null, "text": "", "headers": {}}));
-        let answer = Answer { status: 200, text: "{\"ok\":true}".into(), ..Answer::default() };
-        assert_eq!(observed(Some(&answer))["json"]["ok"], json!(true));
-        let answer = Answer { status: 200, text: "plain".into(), ..Answer::default() };
-        assert_eq!(observed(Some(&answer)).get("json"), None);
     }
 }

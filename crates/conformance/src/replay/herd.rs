@@ -289,6 +289,7 @@ impl VirtualHerd {
         for effect in effects {
             match effect {
                 Effect::Append(records) => self.log.extend(records),
+                // One call may be for several sessions: it is one announcement.
                 Effect::Announce { .. } => self.announced.push(self.t_ms),
                 Effect::Withdraw { session } => {
                     let id = self.native_id(&session);

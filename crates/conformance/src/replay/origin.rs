@@ -2,28 +2,9 @@
 
 use herdbook_events::origin::Terminal;
 use herdbook_events::{Origin, Process};
+use herdbook_wire::env::ORIGIN_VARS;
 
 use crate::replay::step::HookStep;
-
-/// The variables a hook passes on (overview D3). The rest of an environment never reaches the daemon.
-const PASSED_ON: [&str; 13] = [
-    "TMUX",
-    "TMUX_PANE",
-    "CLAUDE_CODE_ENTRYPOINT",
-    "CLAUDE_CODE_SESSION_ATTENDED",
-    "CLAUDE_PID",
-    "CLAUDE_JOB_DIR",
-    "HOME",
-    "CLAUDE_CONFIG_DIR",
-    "CODEX_HOME",
-    "CURSOR_VERSION",
-    "COPILOT_CLI",
-    "GEMINI_SESSION_ID",
-    "TRACEPARENT",
-];
-
-/// Variables of which only the presence is passed on.
-const PRESENCE_ONLY: [&str; 1] = ["SSH_CONNECTION"];
 
 /// Makes the origin of a hook step. No pid and an empty environment mean that nothing is known.
 pub fn origin_of(hook: &HookStep) -> Origin {
@@ -39,10 +20,10 @@ pub fn origin_of(hook: &HookStep) -> Origin {
     let ancestors = hook.pid.into_iter().chain(hook.ancestors.iter().copied()).map(process).collect();
     let mut vars = Vec::new();
     for (name, value) in &hook.env {
-        if PASSED_ON.contains(&name.as_str()) {
-            vars.push((name.clone(), value.clone()));
-        } else if PRESENCE_ONLY.contains(&name.as_str()) {
-            vars.push((name.clone(), "1".into()));
+        if ORIGIN_VARS.contains(&name.as_str()) {
+            // Of the address a human came from only the presence is passed on.
+            let value = if name == "SSH_CONNECTION" { "1".to_owned() } else { value.clone() };
+            vars.push((name.clone(), value));
         }
     }
     Origin { ancestors, tty, cwd: None, vars, machine: hook.machine.clone() }
