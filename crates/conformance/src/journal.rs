@@ -21,8 +21,7 @@ impl Journal {
     /// Reads a journal folder; one that is not there has no records.
     pub fn read(dir: &Path) -> Journal {
         let mut journal = Journal::default();
-        let mut reader = Reader::open(dir);
-        while let Some(next) = reader.next() {
+        for next in Reader::open(dir) {
             match next {
                 Ok(line) => journal.take(&line),
                 Err(damage) if matches!(damage.kind, DamageKind::Missing { .. }) => journal.seq_gaps += 1,

@@ -189,7 +189,9 @@ impl StoreBench {
                 }
             }
             damage => {
-                return self.damage(damage).map_err(|error| format!("the file could not be changed: {error}"));
+                return self
+                    .damage(damage)
+                    .map_err(|error| format!("the file could not be changed: {error}"));
             }
         }
         Ok(())
@@ -254,8 +256,7 @@ impl StoreBench {
         let before = lines_before(&self.segments().unwrap_or_default());
         let mut seqs = Vec::new();
         let mut damage = Vec::new();
-        let mut reader = Reader::open(&self.folder());
-        while let Some(next) = reader.next() {
+        for next in Reader::open(&self.folder()) {
             match next {
                 Ok(line) => seqs.push(line.seq),
                 // Missing records are no line.
