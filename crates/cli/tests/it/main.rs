@@ -1,0 +1,5 @@
+//! Tests of the real `herdbook` binary, each in an environment of its own.
+
+mod normalize;
+mod support;
+mod words;
