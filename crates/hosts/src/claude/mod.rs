@@ -1,0 +1,5 @@
+//! Claude Code.
+
+mod table;
+
+pub use table::TABLE;

@@ -1,0 +1,5 @@
+//! Codex.
+
+mod table;
+
+pub use table::TABLE;

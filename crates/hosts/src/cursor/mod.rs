@@ -1,0 +1,5 @@
+//! Cursor.
+
+mod table;
+
+pub use table::TABLE;
