@@ -1,22 +1,15 @@
-//! The environment, read once. Every variable that `herdbook` looks at stands in this file.
+//! The environment, read once. The variables of Herdbook's places are those of [`herdbook_wire::env`]; every other one
+//! that the command looks at stands in this file.
 
 use std::ffi::OsString;
+
+use herdbook_wire::env::Env as Places;
 
 /// What the environment says. An empty value counts as not set.
 #[derive(Clone, Debug, Default)]
 pub struct Env {
-    /// `HERDBOOK_STATE`: the state folder.
-    pub state: Option<OsString>,
-    /// `HERDBOOK_SOCKET`: the daemon's unix socket.
-    pub socket: Option<OsString>,
-    /// `HERDBOOK_ADDR`: the daemon's HTTP address.
-    pub addr: Option<String>,
-    /// `XDG_STATE_HOME`: parent of the state folder.
-    pub xdg_state_home: Option<OsString>,
-    /// `XDG_RUNTIME_DIR`: parent of the socket's folder.
-    pub xdg_runtime_dir: Option<OsString>,
-    /// `HOME`.
-    pub home: Option<OsString>,
+    /// `HERDBOOK_STATE`, `HERDBOOK_SOCKET`, `HERDBOOK_ADDR`, the XDG folders and `HOME`.
+    pub places: Places,
     /// `TMUX`: set inside tmux, `socket,server pid,session`.
     pub tmux: Option<String>,
     /// `TMUX_PANE`: the pane we run in.
@@ -29,7 +22,7 @@ pub struct Env {
     pub columns: Option<usize>,
     /// `TMPDIR`: where `demo` makes its scratch folder.
     pub tmpdir: Option<OsString>,
-    /// `PATH`: where `demo` and `next` find tmux.
+    /// `PATH`: where `demo` finds tmux.
     pub path: Option<OsString>,
 }
 
@@ -38,12 +31,7 @@ impl Env {
     pub fn read() -> Env {
         let text = |name| variable(name).and_then(|value| value.into_string().ok());
         Env {
-            state: variable("HERDBOOK_STATE"),
-            socket: variable("HERDBOOK_SOCKET"),
-            addr: text("HERDBOOK_ADDR"),
-            xdg_state_home: variable("XDG_STATE_HOME"),
-            xdg_runtime_dir: variable("XDG_RUNTIME_DIR"),
-            home: variable("HOME"),
+            places: Places::read(),
             tmux: text("TMUX"),
             tmux_pane: text("TMUX_PANE"),
             no_color: variable("NO_COLOR"),
@@ -54,6 +42,11 @@ impl Env {
             tmpdir: variable("TMPDIR"),
             path: variable("PATH"),
         }
+    }
+
+    /// Returns the home folder, to write it as `~`.
+    pub fn home(&self) -> Option<&str> {
+        self.places.home.as_deref()?.to_str()
     }
 }
 

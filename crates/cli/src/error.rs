@@ -5,7 +5,9 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::exit::Exit;
+use crate::model::Unchosen;
 use crate::printer::{Line, Printer, Style};
+use crate::text::counted;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -13,9 +15,32 @@ pub enum Problem {
     /// stdout could not be written.
     #[error("could not write to stdout")]
     Output(#[from] io::Error),
-    /// The state folder cannot be told.
-    #[error("there is no state folder: none of HERDBOOK_STATE, XDG_STATE_HOME and HOME is set")]
-    NoStateFolder,
+    /// The places of state and socket cannot be told.
+    #[error(transparent)]
+    Places(#[from] herdbook_wire::paths::PathError),
+    /// The state folder is not private.
+    #[error(transparent)]
+    Folder(#[from] herdbook_wire::paths::DirError),
+    /// No daemon answers.
+    #[error("the daemon is not running{}", in_spool(*.waiting))]
+    Down {
+        /// Events in the spool.
+        waiting: u64,
+    },
+    /// No one session has that name.
+    #[error(transparent)]
+    Unchosen(#[from] crate::model::Unchosen),
+    /// The demonstration could not go on.
+    #[error("{what}")]
+    Demo {
+        /// What did not work.
+        what: String,
+        /// Why.
+        source: Option<io::Error>,
+    },
+    /// A signal ended the command.
+    #[error("interrupted")]
+    Interrupted,
     /// A file or folder of ours could not be used.
     #[error("could not {what} {path}")]
     File {
@@ -44,6 +69,9 @@ impl Problem {
     pub fn exit(&self) -> Exit {
         match self {
             Problem::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Ok,
+            Problem::Down { .. } => Exit::Down,
+            Problem::Unchosen(_) => Exit::NoSession,
+            Problem::Interrupted => Exit::Interrupted,
             _ => Exit::Failed,
         }
     }
@@ -51,7 +79,9 @@ impl Problem {
     /// Returns what to do about it.
     fn hint(&self) -> Option<&'static str> {
         match self {
-            Problem::NoStateFolder => Some("set HOME, or HERDBOOK_STATE to a private folder"),
+            Problem::Down { .. } => Some("run `herdbook up`"),
+            Problem::Unchosen(Unchosen::Many { .. }) => Some("write more of it"),
+            Problem::Unchosen(_) => Some("run `herdbook ls` for their names and numbers"),
             Problem::BadLines { .. } => {
                 Some("each line must be one JSON object, as the host wrote it to its hook's stdin")
             }
@@ -76,5 +106,14 @@ impl Problem {
         if let Some(hint) = self.hint() {
             printer.say(&Line::new().styled("hint:", Style::Name).own(" ").own(hint));
         }
+    }
+}
+
+/// Says how many events wait in the spool, if any.
+fn in_spool(count: u64) -> String {
+    match count {
+        0 => String::new(),
+        1 => "; 1 event waits in the spool".to_owned(),
+        _ => format!("; {} wait in the spool", counted(count, "event")),
     }
 }

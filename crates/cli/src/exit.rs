@@ -22,6 +22,8 @@ pub enum Exit {
     NoPane = 6,
     /// A daemon runs already on this state folder.
     Running = 7,
+    /// Ctrl-C, or another signal that asks to stop.
+    Interrupted = 130,
 }
 
 impl From<Exit> for ExitCode {
@@ -46,6 +48,7 @@ mod tests {
             Exit::Nothing,
             Exit::NoPane,
             Exit::Running,
+            Exit::Interrupted,
         ] {
             assert!(readme.contains(&format!("| {} |", exit as u8)), "{exit:?} is not in the README");
         }

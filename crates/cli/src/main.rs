@@ -5,10 +5,14 @@
 //! terminal, `error` the one place for words of failure, `exit` lists the exit codes, `env` every variable.
 
 mod commands;
+mod demo;
 mod env;
 mod error;
 mod exit;
+mod listing;
+mod model;
 mod printer;
+mod text;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

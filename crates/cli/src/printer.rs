@@ -78,6 +78,13 @@ impl Line {
         self
     }
 
+    /// Adds another line's pieces.
+    #[must_use]
+    pub fn join(mut self, other: Line) -> Line {
+        self.pieces.extend(other.pieces);
+        self
+    }
+
     /// Returns the columns it takes.
     pub fn width(&self) -> usize {
         self.pieces.iter().map(|(text, _)| text.width()).sum()

@@ -61,6 +61,9 @@ impl<'a> CanonicalLine<'a> {
 /// # Errors
 /// stdin or stdout failed, or at least one line was no event.
 pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
+    if herdbook_hosts::table(&args.host).is_none() {
+        warn_unknown_host(context.printer, &args.host);
+    }
     let mut input = BufReader::new(io::stdin().lock());
     let (mut number, mut lines, mut bad) = (0u64, 0u64, 0u64);
     let mut line = Vec::new();
@@ -90,14 +93,17 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     if bad > 0 { Err(Problem::BadLines { bad, lines }) } else { Ok(Exit::Ok) }
 }
 
+fn warn_unknown_host(printer: &mut Printer, host: &str) {
+    let known: Vec<&str> = herdbook_hosts::HOSTS.iter().map(|table| table.host).collect();
+    let words = format!("host '{host}' is not known, so no field is mapped; known are {}", known.join(", "));
+    printer.say(&Line::new().styled("warning:", Style::Alarm).own(" ").text(&words, Style::Plain));
+}
+
 fn complain(printer: &mut Printer, number: u64, error: &str) {
-    let place = format!("line {number}: ");
     printer.say(
         &Line::new()
             .styled("error:", Style::Alarm)
             .own(" ")
-            .text(&place, Style::Plain)
-            .text(" ", Style::Plain)
-            .text(error, Style::Plain),
+            .text(&format!("line {number}: {error}"), Style::Plain),
     );
 }
