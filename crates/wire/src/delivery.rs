@@ -26,7 +26,7 @@ pub enum Tty {
 /// Where a hook ran: facts about its process, never the environment as a whole (overview D3).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// The hook's ancestors, the parent first; at most 16.
+    /// The hook's ancestors, the parent first; at most [`crate::origin::MAX_ANCESTORS`].
     pub ancestors: Vec<Process>,
     /// The controlling terminal of the nearest ancestor that has one.
     pub tty: Tty,

@@ -6,14 +6,19 @@
 //! It never looks into a payload, knows no host, starts no daemon and no thread, and depends on `std` and `rustix`
 //! alone: `herdbook-hook` links nothing else, and an agent waits for it on every tool call.
 //!
-//! Start with [`delivery`], then [`frame`] and [`spool`].
+//! Start with [`delivery`], then [`hook`] for the client's side, [`frame`] and [`spool`] for the daemon's.
 
+pub mod client;
 pub mod clock;
 pub mod delivery;
 pub mod env;
 pub mod frame;
+pub mod hook;
+mod input;
 pub mod limits;
+pub mod origin;
 pub mod paths;
+pub mod scan;
 pub mod spool;
 
 pub use delivery::{Answer, Delivery, Origin, Process, Tty};
