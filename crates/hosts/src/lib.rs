@@ -8,11 +8,13 @@ pub mod codex;
 pub mod cursor;
 mod ecmascript;
 mod json;
+pub mod observe;
 pub mod project;
 pub mod table;
 
 pub use ecmascript::canonical_text;
 pub use json::MAX_DEPTH;
+pub use observe::observe;
 pub use project::{Projected, Salvage, cwd, idempotency_key, project};
 pub use table::{Decode, HostTable, Identity, Install, Mapping, NativeEvent};
 
