@@ -4,6 +4,8 @@ use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 
+use herdbook_api::ClientError;
+
 use crate::exit::Exit;
 use crate::model::Unchosen;
 use crate::printer::{Line, Printer, Style};
@@ -27,6 +29,9 @@ pub enum Problem {
         /// Events in the spool.
         waiting: u64,
     },
+    /// The daemon refused, or its answer did not come or was not understood.
+    #[error(transparent)]
+    Answer(#[from] herdbook_api::ClientError),
     /// No one session has that name.
     #[error(transparent)]
     Unchosen(#[from] crate::model::Unchosen),
@@ -70,6 +75,8 @@ impl Problem {
         match self {
             Problem::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Ok,
             Problem::Down { .. } => Exit::Down,
+            Problem::Answer(ClientError::Timeout(_)) => Exit::Down,
+            Problem::Answer(error) if error.is_not_found() => Exit::NoSession,
             Problem::Unchosen(_) => Exit::NoSession,
             Problem::Interrupted => Exit::Interrupted,
             _ => Exit::Failed,
@@ -80,6 +87,9 @@ impl Problem {
     fn hint(&self) -> Option<&'static str> {
         match self {
             Problem::Down { .. } => Some("run `herdbook up`"),
+            Problem::Answer(ClientError::Timeout(_)) => {
+                Some("look into daemon.log in the state folder, or run `herdbook down` and `herdbook up`")
+            }
             Problem::Unchosen(Unchosen::Many { .. }) => Some("write more of it"),
             Problem::Unchosen(_) => Some("run `herdbook ls` for their names and numbers"),
             Problem::BadLines { .. } => {

@@ -1,24 +1,11 @@
 //! The table of sessions: who waits first, in the order of the queue, then who works, then the rest.
 
-use crate::model::{Row, short_names};
+use crate::model::{Row, is_resting, short_names};
 use crate::printer::{Line, Printer, Style};
 use crate::text::age;
 
 /// Most columns a directory takes.
 const CWD_COLUMNS: usize = 24;
-
-/// Sorts rows as people read them: the queue in its order, then by state, the newest first.
-pub fn sort(rows: &mut [Row]) {
-    let rank = |row: &Row| match (row.entry, row.state.as_str()) {
-        (Some(entry), _) => (0, entry.number),
-        (None, "stuck") => (1, 0),
-        (None, "working") => (2, 0),
-        (None, "registered") => (3, 0),
-        (None, "unknown") => (4, 0),
-        (None, _) => (5, 0),
-    };
-    rows.sort_by(|left, right| rank(left).cmp(&rank(right)).then(right.since_ms.cmp(&left.since_ms)));
-}
 
 /// Prints the table.
 ///
@@ -54,9 +41,9 @@ fn header() -> Vec<Line> {
 }
 
 fn cells(row: &Row, name: &str, home: Option<&str>, now_ms: u64) -> Vec<Line> {
-    let number = row.entry.map(|entry| entry.number.to_string()).unwrap_or_default();
-    let (state, style) = match row.state.as_str() {
-        "stuck" if row.is_resting(now_ms) => ("stuck, later", Style::Dim),
+    let (session, entry) = (&row.session, row.entry.as_ref());
+    let (state, style) = match session.state.as_str() {
+        "stuck" if entry.is_some_and(|entry| is_resting(entry, now_ms)) => ("stuck, later", Style::Dim),
         "stuck" => ("stuck", Style::Alarm),
         "working" => ("working", Style::Good),
         "registered" => ("registered", Style::Plain),
@@ -64,26 +51,30 @@ fn cells(row: &Row, name: &str, home: Option<&str>, now_ms: u64) -> Vec<Line> {
         _ => ("unknown", Style::Dim),
     };
     let mut state = Line::new().styled(state, style);
-    if row.entry.is_some_and(|entry| entry.pinned) {
+    if entry.is_some_and(|entry| entry.pinned) {
         state = state.own(", pinned");
     }
+    let kind = entry.map(|entry| entry.kind.as_str()).or(session.kind.as_deref()).unwrap_or_default();
+    let message = entry.map_or(session.message.as_str(), |entry| entry.last_message.as_str());
+    let number = row.number().map(|number| number.to_string()).unwrap_or_default();
     vec![
         Line::new().text(&number, Style::Bold),
         Line::new().text(name, Style::Name),
         state,
-        Line::new().text(row.kind.map_or("", |kind| kind.as_str()), Style::Plain),
-        Line::new().text(&age(now_ms.saturating_sub(row.since_ms)), Style::Plain),
-        Line::new().text(&row.host, Style::Plain),
+        Line::new().text(kind, Style::Plain),
+        Line::new().text(&age(now_ms.saturating_sub(row.since())), Style::Plain),
+        Line::new().text(&session.host, Style::Plain),
         pane(row),
-        Line::new().text(&short_cwd(&row.cwd, home), Style::Dim),
-        Line::new().text(&row.message, Style::Plain),
+        Line::new().text(&short_cwd(&session.cwd, home), Style::Dim),
+        Line::new().text(message, Style::Plain),
     ]
 }
 
 fn pane(row: &Row) -> Line {
-    match &row.pane {
+    let pane = row.entry.as_ref().and_then(|entry| entry.pane.as_ref()).or(row.session.pane.as_ref());
+    match pane {
         None => Line::new().styled("-", Style::Dim),
-        Some(pane) if row.pane_uncertain => Line::new().text(&pane.pane, Style::Plain).own("?"),
+        Some(pane) if row.session.pane_uncertain => Line::new().text(&pane.pane, Style::Plain).own("?"),
         Some(pane) => Line::new().text(&pane.pane, Style::Plain),
     }
 }
@@ -106,16 +97,6 @@ fn short_cwd(cwd: &str, home: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::tests::row;
-
-    #[test]
-    fn the_queue_comes_first_then_who_works() {
-        let mut ended = row("claude-old", 0);
-        ended.state = "ended".into();
-        let mut rows = [ended, row("codex-b", 2), row("claude-w", 0), row("claude-a", 1)];
-        sort(&mut rows);
-        assert_eq!(rows.map(|row| row.key), ["claude-a", "codex-b", "claude-w", "claude-old"]);
-    }
 
     #[test]
     fn a_directory_is_shortened_from_its_front() {

@@ -4,7 +4,9 @@
 //! never talks to another machine. Start with `commands`, then one file of it; `printer` is the only way to the
 //! terminal, `error` the one place for words of failure, `exit` lists the exit codes, `env` every variable.
 
+mod clock;
 mod commands;
+mod daemon;
 mod demo;
 mod env;
 mod error;

@@ -167,6 +167,14 @@ impl Printer {
         writeln!(self.out, "{}", line.render(self.out_colour, self.width))
     }
 
+    /// Prints one line for a tmux status line: no colour, no cut, and nothing in it that tmux takes for a format.
+    ///
+    /// # Errors
+    /// stdout could not be written.
+    pub fn bare(&mut self, text: &str) -> io::Result<()> {
+        writeln!(self.out, "{}", clean_line(text).replace('#', "##"))
+    }
+
     /// Prints one JSON value on a line of its own.
     ///
     /// # Errors

@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use crate::error::Problem;
 use crate::exit::Exit;
 
 /// Deliver one hook call (hosts run `herdbook-hook`, which is the same but smaller)
@@ -25,13 +24,12 @@ pub fn fast_path(words: &[OsString]) -> Option<ExitCode> {
     if name != "hook" || host.as_encoded_bytes().starts_with(b"-") {
         return None;
     }
+    herdbook_wire::hook::run_process(words.iter().skip(2).cloned());
     Some(ExitCode::SUCCESS)
 }
 
-/// Runs it. Words that reach this place start with a flag, so clap has shown help or refused them.
-///
-/// # Errors
-/// None.
-pub fn run(_args: &Args) -> Result<Exit, Problem> {
-    Ok(Exit::Ok)
+/// Runs it where the fast path was not taken (`herdbook hook -- HOST`).
+pub fn run(args: Args) -> Exit {
+    herdbook_wire::hook::run_process(std::iter::once(args.host.into()).chain(args.rest));
+    Exit::Ok
 }

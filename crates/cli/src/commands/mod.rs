@@ -1,7 +1,15 @@
 //! The subcommands: one file each, with its arguments first and then `run`.
 
 pub mod hook;
+mod ls;
 mod normalize;
+mod pin;
+mod queue;
+mod settle;
+mod skip;
+mod snooze;
+mod status;
+mod why;
 
 use clap::{Parser, Subcommand};
 
@@ -30,6 +38,13 @@ pub struct Context<'a> {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    Ls(ls::Args),
+    Skip(skip::Args),
+    Snooze(snooze::Args),
+    Pin(pin::Args),
+    Settle(settle::Args),
+    Why(why::Args),
+    Status(status::Args),
     Normalize(normalize::Args),
     Hook(hook::Args),
 }
@@ -41,8 +56,15 @@ impl Command {
     /// Whatever went wrong, to be told by `main`.
     pub fn run(self, context: &mut Context<'_>) -> Result<Exit, Problem> {
         match self {
+            Command::Ls(args) => ls::run(&args, context),
+            Command::Skip(args) => skip::run(&args, context),
+            Command::Snooze(args) => snooze::run(&args, context),
+            Command::Pin(args) => pin::run(&args, context),
+            Command::Settle(args) => settle::run(&args, context),
+            Command::Why(args) => why::run(&args, context),
+            Command::Status(args) => status::run(&args, context),
             Command::Normalize(args) => normalize::run(&args, context),
-            Command::Hook(args) => hook::run(&args),
+            Command::Hook(args) => Ok(hook::run(args)),
         }
     }
 }
