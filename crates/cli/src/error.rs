@@ -1,5 +1,6 @@
 //! What can go wrong, in words, with a hint and an exit code: the one place where these three are decided.
 
+use std::borrow::Cow;
 use std::error::Error;
 use std::io;
 use std::path::PathBuf;
@@ -31,10 +32,10 @@ pub enum Problem {
     },
     /// The daemon refused, or its answer did not come or was not understood.
     #[error(transparent)]
-    Answer(#[from] herdbook_api::ClientError),
+    Answer(#[from] ClientError),
     /// No one session has that name.
     #[error(transparent)]
-    Unchosen(#[from] crate::model::Unchosen),
+    Unchosen(#[from] Unchosen),
     /// The demonstration could not go on.
     #[error("{what}")]
     Demo {
@@ -46,6 +47,25 @@ pub enum Problem {
     /// A signal ended the command.
     #[error("interrupted")]
     Interrupted,
+    /// This program could not be started again.
+    #[error("could not start a daemon")]
+    Program(#[source] io::Error),
+    /// The daemon that was started did not come up.
+    #[error("the daemon did not start: {words}")]
+    NotUp {
+        /// Its last words.
+        words: String,
+        /// Where the others are.
+        log: PathBuf,
+    },
+    /// The daemon goes on.
+    #[error("the daemon (pid {pid}) did not end")]
+    NotDown {
+        /// Its process id.
+        pid: u32,
+        /// Why it could not be asked to; nothing when it did not end in time.
+        source: Option<io::Error>,
+    },
     /// A file or folder of ours could not be used.
     #[error("could not {what} {path}")]
     File {
@@ -84,8 +104,9 @@ impl Problem {
     }
 
     /// Returns what to do about it.
-    fn hint(&self) -> Option<&'static str> {
-        match self {
+    fn hint(&self) -> Option<Cow<'static, str>> {
+        let words = match self {
+            Problem::NotUp { log, .. } => return Some(format!("read {}", log.display()).into()),
             Problem::Down { .. } => Some("run `herdbook up`"),
             Problem::Answer(ClientError::Timeout(_)) => {
                 Some("look into daemon.log in the state folder, or run `herdbook down` and `herdbook up`")
@@ -96,7 +117,8 @@ impl Problem {
                 Some("each line must be one JSON object, as the host wrote it to its hook's stdin")
             }
             _ => None,
-        }
+        };
+        words.map(Cow::Borrowed)
     }
 
     /// Says it on stderr, with its causes and its hint.
@@ -114,7 +136,7 @@ impl Problem {
         }
         printer.say(&Line::new().styled("error:", Style::Alarm).own(" ").text(&words, Style::Plain));
         if let Some(hint) = self.hint() {
-            printer.say(&Line::new().styled("hint:", Style::Name).own(" ").own(hint));
+            printer.say(&Line::new().styled("hint:", Style::Name).own(" ").text(&hint, Style::Plain));
         }
     }
 }

@@ -216,9 +216,9 @@ impl Printer {
         self.out.flush()
     }
 
-    /// Returns the width that lines are cut to.
-    pub fn width(&self) -> Option<usize> {
-        self.width
+    /// True when a person reads along.
+    pub fn is_read(&self) -> bool {
+        self.out_terminal
     }
 }
 

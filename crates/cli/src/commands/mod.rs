@@ -1,5 +1,7 @@
 //! The subcommands: one file each, with its arguments first and then `run`.
 
+mod demo;
+mod down;
 pub mod hook;
 mod ls;
 mod normalize;
@@ -8,7 +10,9 @@ mod queue;
 mod settle;
 mod skip;
 mod snooze;
+mod stand_in;
 mod status;
+mod up;
 mod why;
 
 use clap::{Parser, Subcommand};
@@ -38,6 +42,8 @@ pub struct Context<'a> {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    Up(up::Args),
+    Down(down::Args),
     Ls(ls::Args),
     Skip(skip::Args),
     Snooze(snooze::Args),
@@ -47,6 +53,8 @@ pub enum Command {
     Status(status::Args),
     Normalize(normalize::Args),
     Hook(hook::Args),
+    Demo(demo::Args),
+    StandIn(stand_in::Args),
 }
 
 impl Command {
@@ -56,6 +64,8 @@ impl Command {
     /// Whatever went wrong, to be told by `main`.
     pub fn run(self, context: &mut Context<'_>) -> Result<Exit, Problem> {
         match self {
+            Command::Up(_) => up::run(context),
+            Command::Down(_) => down::run(context),
             Command::Ls(args) => ls::run(&args, context),
             Command::Skip(args) => skip::run(&args, context),
             Command::Snooze(args) => snooze::run(&args, context),
@@ -65,6 +75,8 @@ impl Command {
             Command::Status(args) => status::run(&args, context),
             Command::Normalize(args) => normalize::run(&args, context),
             Command::Hook(args) => Ok(hook::run(args)),
+            Command::Demo(_) => demo::run(context),
+            Command::StandIn(args) => stand_in::run(args, context),
         }
     }
 }

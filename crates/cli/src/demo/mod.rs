@@ -3,6 +3,7 @@
 //! `stop` watches for Ctrl-C, `stage` starts the daemon and the agents and makes sure that all of it is gone at the end, `stand_in` is the program in each pane, `payloads` is what they send, `play` is the story.
 
 pub mod payloads;
+pub mod play;
 pub mod stage;
 pub mod stand_in;
 pub mod stop;

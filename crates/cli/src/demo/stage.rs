@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use herdbook_wire::env::Env as Places;
 use herdbook_wire::paths::socket_address;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
@@ -21,6 +22,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use super::stand_in::{Act, Done, Hello, Order, send};
 use super::stop::Stop;
+use crate::daemon::Daemon;
 use crate::env::Env;
 use crate::error::Problem;
 
@@ -90,6 +92,15 @@ impl Stage {
     /// Returns the scratch folder.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// Returns the private daemon as a command sees it.
+    ///
+    /// # Errors
+    /// None here; the signature is that of [`Daemon::of`].
+    pub fn daemon(&self) -> Result<Daemon, Problem> {
+        let places = Places { herdbook_state: Some(self.state().into()), ..Places::default() };
+        Daemon::of(&Env { places, ..Env::default() })
     }
 
     /// Returns the state folder of the private daemon.

@@ -90,6 +90,16 @@ pub fn play(part: &Part) -> io::Result<()> {
     Ok(())
 }
 
+/// Makes stdin the controlling terminal of this process, as a terminal emulator does for what it starts.
+///
+/// # Errors
+/// stdin is no terminal, or belongs to another session.
+pub fn own_terminal() -> io::Result<()> {
+    rustix::process::setsid()?;
+    rustix::process::ioctl_tiocsctty(io::stdin())?;
+    Ok(())
+}
+
 /// Sends one JSON value as one line.
 ///
 /// # Errors
