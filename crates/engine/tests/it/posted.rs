@@ -134,3 +134,12 @@ fn published_events_carry_exactly_the_references_members() {
         ]
     );
 }
+
+#[test]
+fn a_posted_session_behind_a_hooked_one_is_not_called_out() {
+    let mut herd = Herd::new();
+    herd.claude("1", "UserPromptSubmit", r#""prompt":"x""#);
+    herd.stuck("1", 9, "quiet");
+    herd.wait(5_000);
+    assert!(herd.calls.is_empty(), "{:?}", herd.calls);
+}
