@@ -123,6 +123,16 @@ impl Attention {
         self.sweep_at_ms = None;
     }
 
+    /// Forgets when hooks started: those times count from the boot, and the machine may have booted since.
+    pub fn forget_stamps(&mut self) {
+        for session in self.sessions.values_mut() {
+            session.main_stamp_ms = None;
+            session.waits.iter_mut().for_each(|wait| wait.stamp_ms = None);
+            session.open_tools.iter_mut().for_each(|open| open.stamp_ms = None);
+            session.over_tools.iter_mut().for_each(|over| over.stamp_ms = None);
+        }
+    }
+
     /// Returns the next time at which [`Attention::advance`] or [`Attention::calls`] may have something to do.
     pub fn next_deadline_ms(&self) -> Option<u64> {
         self.due_hint_ms

@@ -144,7 +144,7 @@ impl Engine {
             }
             Input::Daemon { what, version } => {
                 if what == "start" {
-                    self.attention.silence_pending();
+                    self.started();
                 }
                 let id = self.next_id(at);
                 out.records.push(Record::new(&id, at, "daemon", payload::daemon(at, what, &version)));
@@ -204,7 +204,7 @@ impl Engine {
                     self.attention.process_gone(at, &process_cause(record.id, pid), pid);
                 }
             }
-            "daemon" if payload::is_start(record.payload)? => self.attention.silence_pending(),
+            "daemon" if payload::is_start(record.payload)? => self.started(),
             _ => {}
         }
         Ok(())
@@ -299,6 +299,13 @@ impl Engine {
                 (!transitions.is_empty()).then_some((HumanAct::Settle(session), transitions))
             }
         }
+    }
+
+    /// The daemon started: nobody is called for what waited before, and stamps may be of another boot.
+    fn started(&mut self) {
+        self.attention.silence_pending();
+        self.attention.forget_stamps();
+        self.twins.clear();
     }
 
     fn tmux(&mut self, at: Moment, facts: TmuxFacts) {

@@ -135,6 +135,7 @@ impl Herd {
     pub fn restarted(&self) -> Herd {
         let mut herd = Herd::new();
         herd.now = Now { wall_ms: self.now.wall_ms, mono_ms: 5 };
+        herd.deliveries = self.deliveries;
         for record in &self.journal {
             let view = RecordView {
                 id: &record.id,

@@ -75,6 +75,19 @@ fn seen(herd: &Herd) -> (Vec<QueueEntry>, Vec<SessionView>) {
     (herd.engine.queue(herd.now), herd.engine.sessions())
 }
 
+#[test]
+fn a_session_that_goes_on_after_a_reboot_is_not_taken_for_late() {
+    let mut herd = Herd::new();
+    herd.wait(864_000_000);
+    herd.claude("1", "Stop", "");
+    let mut after = herd.restarted();
+    // Stamps count from the boot and have begun anew.
+    after.now.mono_ms = 90_000;
+    after.input(Input::Daemon { what: "start", version: "0".into() });
+    after.claude("1", "UserPromptSubmit", r#""prompt":"x""#);
+    assert_eq!(after.state("claude-1"), "working");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 128, ..ProptestConfig::default() })]
 
