@@ -149,7 +149,9 @@ proptest! {
         let redactor = redactor();
         let text = format!("{text}{piece}{text}");
         let token = ["gh", "p_", &noise(ALNUM, 36, 3)].concat();
-        prop_assert!(!redactor.text(&format!("{text} {token}")).contains(&token));
+        let beside = [text.as_str(), " ", &token].concat();
+        let kept = redactor.text(&beside).contains(&token);
+        prop_assert!(!kept);
         let _ = redactor.json(&text);
         let clean = herdbook_redact::clean_line(&text);
         prop_assert!(!clean.chars().any(char::is_control));
