@@ -148,7 +148,7 @@ proptest! {
     fn any_text_is_taken(text in "(?s).{0,80}", piece in strings()) {
         let redactor = redactor();
         let text = format!("{text}{piece}{text}");
-        let token = ["gh", "p_", &noise(ALNUM, 36, 3)].concat();
+        let token = ["gh", "p_", &noise(ALNUM, 36, 4)].concat();
         let beside = [text.as_str(), " ", &token].concat();
         let kept = redactor.text(&beside).contains(&token);
         prop_assert!(!kept);
