@@ -31,13 +31,19 @@ const PLACES: [(&str, &str); 7] = [
     ("TMUX_TMPDIR", ".env/tmux"),
 ];
 
+/// Longer paths of the folder for temporary files are not used.
+const MAX_PLACE_BYTES: usize = 40;
+
 impl Scratch {
     /// Makes the folders and chooses a free port.
     ///
     /// # Errors
     /// A folder cannot be made, or no port is free.
     pub fn new() -> io::Result<Scratch> {
-        let root = tempfile::Builder::new().prefix("hb-").tempdir()?;
+        // The path of a unix socket has at most 107 bytes, so a deep folder for temporary files does not serve.
+        let usual = std::env::temp_dir();
+        let place = if usual.as_os_str().len() > MAX_PLACE_BYTES { Path::new("/tmp") } else { &usual };
+        let root = tempfile::Builder::new().prefix("hb-").tempdir_in(place)?;
         let scratch = Scratch { root, port: free_port()? };
         let mut private = DirBuilder::new();
         private.mode(0o700).recursive(true).create(scratch.dir())?;
