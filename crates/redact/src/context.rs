@@ -248,6 +248,10 @@ fn named(text: &str, end: usize) -> Look {
     if rest[length..].starts_with(['(', '[', '<', '{']) || is_placeholder(value) {
         return miss(value_end);
     }
+    // `password: *const u16`, `token: TOKEN_ID = 7`: a type.
+    if joint == Joint::Loose && (value.starts_with(['*', '&']) || is_constant(value)) {
+        return miss(value_end);
+    }
     let telling = match (class, joint) {
         (Class::Password, Joint::Tight) => {
             is_shell_value(bytes, name_start, bare) || !is_expression(value, bare)
@@ -286,7 +290,8 @@ fn header_value(rest: &str, start: usize) -> Look {
     let (start, end) = (start + scheme, start + scheme + length);
     let value = &value[..length];
     // Without a scheme the word may belong to a sentence.
-    let telling = if scheme > 0 { length >= 4 } else { length >= 8 && is_mixed(value) };
+    let telling =
+        if scheme > 0 { length >= 4 } else { length >= 8 && is_mixed(value) && !is_constant(value) };
     if telling && !is_placeholder(value) { hit(Class::Authorization, start, end) } else { miss(end) }
 }
 
@@ -380,6 +385,12 @@ fn is_expression(value: &str, name: &str) -> bool {
         return false;
     }
     value.contains('.') || class_of(value).is_some() || !value.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+/// `MAX_TOKEN_LENGTH`: the name of a constant or a type of C.
+fn is_constant(value: &str) -> bool {
+    value.contains('_')
+        && value.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
 /// Letters together with digits or signs: no word of a language.

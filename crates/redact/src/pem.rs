@@ -94,9 +94,9 @@ mod tests {
     }
 
     fn block(line_end: &str) -> String {
-        let line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7".repeat(1);
+        let line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7";
         let (begin, end) = (["-----BEGIN", "PRIVATE KEY-----"].join(" "), "-----END PRIVATE KEY-----");
-        [begin.as_str(), &line, &line, "abcd12==", end].join(line_end)
+        [begin.as_str(), line, line, "abcd12==", end].join(line_end)
     }
 
     #[test]

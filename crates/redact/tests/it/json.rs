@@ -141,7 +141,6 @@ proptest! {
             leaves(&value, &mut before);
             leaves(&again, &mut after);
             prop_assert_eq!(sorted(before), sorted(after));
-            prop_assert_eq!(&redactor.json(&marked), &marked);
         }
     }
 
@@ -149,8 +148,10 @@ proptest! {
     fn any_text_is_taken(text in "(?s).{0,80}", piece in strings()) {
         let redactor = redactor();
         let text = format!("{text}{piece}{text}");
-        let marked = redactor.text(&text).into_owned();
-        prop_assert_eq!(redactor.text(&marked), marked.as_str());
+        let token = ["gh", "p_", &noise(ALNUM, 36, 4)].concat();
+        let beside = [text.as_str(), " ", &token].concat();
+        let kept = redactor.text(&beside).contains(&token);
+        prop_assert!(!kept);
         let _ = redactor.json(&text);
         let clean = herdbook_redact::clean_line(&text);
         prop_assert!(!clean.chars().any(char::is_control));
