@@ -19,7 +19,7 @@ pub const MAX_NAME_BYTES: usize = 128;
 pub const MAX_SESSION_ID_BYTES: usize = 1024;
 
 /// Bytes of `,"crc":"xxxxxxxx"}` at the end of each line, without the line feed.
-const SUFFIX_BYTES: usize = 18;
+pub(crate) const SUFFIX_BYTES: usize = 18;
 
 /// One record to append. It becomes one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,17 +118,7 @@ pub(crate) struct Shape {
 impl Shape {
     /// Reads the shape of one line without its line feed.
     pub(crate) fn read(line: &[u8]) -> Option<Shape> {
-        let body = line.len().checked_sub(SUFFIX_BYTES)?;
-        let hex = line[body..].strip_prefix(b",\"crc\":\"")?.strip_suffix(b"\"}")?;
-        let mut crc = 0;
-        for byte in hex {
-            let digit = match byte {
-                b'0'..=b'9' => byte - b'0',
-                b'a'..=b'f' => byte - b'a' + 10,
-                _ => return None,
-            };
-            crc = (crc << 4) | u32::from(digit);
-        }
+        let (body, crc) = read_crc(line)?;
         let mut cursor = Cursor { line: &line[..body], at: 0 };
         cursor.literal(b"{\"v\":")?;
         let version = cursor.number()?;
@@ -157,6 +147,22 @@ impl Shape {
             body,
         })
     }
+}
+
+/// Reads how many bytes the crc of a line covers, and the crc that stands at its end.
+pub(crate) fn read_crc(line: &[u8]) -> Option<(usize, u32)> {
+    let body = line.len().checked_sub(SUFFIX_BYTES)?;
+    let hex = line[body..].strip_prefix(b",\"crc\":\"")?.strip_suffix(b"\"}")?;
+    let mut crc = 0;
+    for byte in hex {
+        let digit = match byte {
+            b'0'..=b'9' => byte - b'0',
+            b'a'..=b'f' => byte - b'a' + 10,
+            _ => return None,
+        };
+        crc = (crc << 4) | u32::from(digit);
+    }
+    Some((body, crc))
 }
 
 struct Cursor<'a> {

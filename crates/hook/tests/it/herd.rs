@@ -1,4 +1,4 @@
-//! A thousand hook calls against daemons in every bad mood: none lost, none twice, order kept (issue: F; case F-098).
+//! A thousand hook calls against daemons in every bad mood: none lost, none twice, order kept (case F-098).
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};

@@ -178,3 +178,46 @@ fn eight_threads_append_at_once() {
     assert_eq!(read.iter().map(|(seq, _)| *seq).collect::<Vec<_>>(), (1..=320).collect::<Vec<_>>());
     assert_eq!(read, acked);
 }
+
+#[test]
+fn links_pipes_and_foreign_modes_are_refused() {
+    // Case F-111: what others may have planted is neither followed nor waited for.
+    let scratch = tempfile::tempdir().unwrap();
+    let victim = scratch.path().join("victim");
+    std::fs::create_dir(&victim).unwrap();
+    let refused = |dir: &std::path::Path, what: &str| {
+        let Err(error) = Store::open(dir, options(dir)) else { panic!("{what}: opened") };
+        assert!(matches!(error, OpenError::Io { .. }), "{what}: {error:?}");
+    };
+    let dir = scratch.path().join("link");
+    std::os::unix::fs::symlink(&victim, &dir).unwrap();
+    refused(&dir, "a linked folder");
+
+    let dir = scratch.path().join("open");
+    std::fs::create_dir(&dir).unwrap();
+    std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o777)).unwrap();
+    refused(&dir, "a folder all may write to");
+    std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o755)).unwrap();
+    drop(Store::open(&dir, options(&dir)).unwrap());
+    assert_eq!(std::fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o700);
+
+    for planted in ["segment", "lock"] {
+        for pipe in [false, true] {
+            let dir = scratch.path().join(format!("{planted}-{pipe}"));
+            std::fs::create_dir(&dir).unwrap();
+            std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o700)).unwrap();
+            let path = match planted {
+                "segment" => dir.join("0000000001.jsonl"),
+                _ => dir.with_extension("LOCK"),
+            };
+            if pipe {
+                rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)
+                    .unwrap();
+            } else {
+                std::os::unix::fs::symlink(victim.join("file"), &path).unwrap();
+            }
+            refused(&dir, &format!("{planted}, pipe: {pipe}"));
+        }
+    }
+    assert_eq!(std::fs::read_dir(&victim).unwrap().count(), 0);
+}

@@ -14,7 +14,7 @@ use crate::clock::{boot_prefix, unix_ms_of};
 use crate::delivery::Delivery;
 use crate::frame::{self, FrameError};
 use crate::limits::BODY_BYTES;
-use crate::paths::private_dir;
+use crate::paths::{DirError, check_dir, private_dir};
 
 pub(super) const TEMP_PREFIX: &str = "tmp-";
 const BAD: &str = "bad";
@@ -74,7 +74,7 @@ impl Entry {
 /// boot by stamp, then by delivery id. Also corrects the tally, so call it again after draining until it is empty.
 ///
 /// # Errors
-/// The folder cannot be read; a missing one is empty.
+/// The folder cannot be read or is not ours alone; a missing one is empty.
 pub fn entries(dir: &Path) -> io::Result<Vec<Entry>> {
     let (mut found, mut bytes) = (Vec::new(), 0);
     for_each_name(dir, |name, file| {
@@ -111,12 +111,13 @@ pub fn count(dir: &Path) -> io::Result<u64> {
 }
 
 fn for_each_name(dir: &Path, mut each: impl FnMut(&str, &fs::DirEntry)) -> io::Result<()> {
-    let listing = match fs::read_dir(dir) {
-        Ok(listing) => listing,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    for file in listing {
+    // Events out of a folder that others can write to are not what hooks of ours have seen.
+    match check_dir(dir) {
+        Ok(_) => {}
+        Err(DirError::Io(_, error)) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(io::Error::other(error)),
+    }
+    for file in fs::read_dir(dir)? {
         let file = file?;
         if let Some(name) = file.file_name().to_str() {
             each(name, &file);

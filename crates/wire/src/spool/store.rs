@@ -41,7 +41,7 @@ impl Writer {
     /// Begins a file with what there is of the body in `delivery`.
     ///
     /// # Errors
-    /// As [`write`].
+    /// As [`write()`].
     pub fn begin(dir: &Path, delivery: &Delivery) -> io::Result<Writer> {
         if let Some(state) = dir.parent() {
             private_dir(state).map_err(io::Error::other)?;

@@ -203,7 +203,28 @@ fn planted_links_and_pipes_are_neither_followed_nor_waited_for() {
     fs::remove_dir_all(spool).unwrap();
     symlink(state.join("elsewhere"), spool).unwrap();
     assert!(write(spool, &delivery(3, 3)).is_err());
+    assert!(entries(spool).is_err() && count(spool).is_err());
     assert!(!state.join("elsewhere").exists());
+}
+
+#[test]
+fn many_writers_at_once_lose_nothing() {
+    let Scratch { spool, .. } = &scratch();
+    std::thread::scope(|scope| {
+        for writer in 0..8u128 {
+            scope.spawn(move || {
+                for at in 0..50u128 {
+                    write(spool, &delivery(at as u64, writer << 64 | at)).unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(lost(spool).unwrap(), None);
+    let tally = u64::from_le_bytes(fs::read(spool.join("tally")).unwrap().try_into().unwrap());
+    let listed = entries(spool).unwrap();
+    assert_eq!(listed.len(), 400);
+    // A writer that does not get the tally's lock in time goes on without counting.
+    assert!(tally <= listed.iter().map(|entry| entry.bytes).sum());
 }
 
 proptest! {
