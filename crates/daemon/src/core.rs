@@ -126,13 +126,9 @@ pub(crate) struct EngineLoop {
 }
 
 impl EngineLoop {
-    /// Notes the start, takes what lies in the spool, and starts the thread.
-    pub(crate) fn start(mut self, runtime: &Handle) -> std::io::Result<Core> {
+    /// Starts the thread. Its first act is to note the start and to take what lies in the spool; inputs wait for that.
+    pub(crate) fn start(self, runtime: &Handle) -> std::io::Result<Core> {
         let (commands, receiver) = mpsc::channel(WAITING);
-        let start = Input::Daemon { what: "start", version: self.version.clone() };
-        self.step(start, Durability::Written, Box::new(drop));
-        self.drain_spool();
-        self.own_up();
         let waker = commands.downgrade();
         self.spool.on_kept(move || {
             if let Some(commands) = waker.upgrade() {
@@ -146,6 +142,10 @@ impl EngineLoop {
     }
 
     fn run(mut self, mut commands: mpsc::Receiver<Command>, runtime: &Handle) {
+        let start = Input::Daemon { what: "start", version: self.version.clone() };
+        self.step(start, Durability::Written, Box::new(drop));
+        self.drain_spool();
+        self.own_up();
         let mut spool_due = clock::now().mono_ms + SPOOL_EVERY_MS;
         loop {
             let command = match commands.try_recv() {
@@ -245,10 +245,10 @@ impl EngineLoop {
 
     /// Takes what lies in the spool, in the order in which the hooks ran.
     fn drain_spool(&mut self) {
-        if self.spool.is_empty() {
+        self.spool.remove_kept();
+        if !self.spool.has_more() {
             return;
         }
-        self.spool.remove_kept();
         for entry in self.spool.waiting() {
             if self.is_refused(entry.delivery) {
                 continue;

@@ -158,6 +158,8 @@ async fn serve(
         tokio::spawn(server.clone().tcp(listener));
     }
     drop(server);
+    // Ready means that what lay in the spool is folded: queue reads that came before wait for that too.
+    drop(core.look(|_, _| ()).await);
     let paths = sockets.iter().map(|(path, _)| path.clone()).collect();
     (config.notice)(&Notice::Ready { pid: std::process::id(), http, sockets: paths });
 

@@ -49,9 +49,10 @@ impl Drain {
         *lock(&self.kept.wake) = Some(Box::new(wake));
     }
 
-    /// A cheap look: true when nothing waits.
-    pub(crate) fn is_empty(&self) -> bool {
-        spool::count(&self.dir).is_ok_and(|count| count == 0)
+    /// A cheap look, made before every hook call: true when something may lie there that is not on its way already.
+    pub(crate) fn has_more(&self) -> bool {
+        let flying = lock(&self.kept.flying).len() as u64;
+        spool::count(&self.dir).is_ok_and(|count| count != flying)
     }
 
     /// Lists what waits and is not on its way already, in the order in which the hooks ran.
@@ -91,6 +92,9 @@ impl Drain {
     /// Removes the files whose records are written.
     pub(crate) fn remove_kept(&self) {
         let landed = std::mem::take(&mut *lock(&self.kept.landed));
+        if landed.is_empty() {
+            return;
+        }
         for entry in landed {
             if spool::remove(&self.dir, &entry).is_ok() {
                 lock(&self.kept.flying).remove(&entry.delivery);

@@ -5,9 +5,12 @@
     clippy::expect_used,
     clippy::panic,
     clippy::print_stdout,
+    clippy::print_stderr,
     reason = "helpers of tests fail a test by panicking, and a skipped test says so"
 )]
 
+mod child;
+mod crash;
 mod frames;
 mod guard;
 mod human;

@@ -1,0 +1,104 @@
+//! A daemon in a process of its own, to be killed, stopped and starved: this test binary, run once more.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::sync::Arc;
+
+use herdbook_api::Client;
+use herdbook_daemon::run;
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit, setrlimit};
+
+use crate::support::{Scratch, wait_until};
+
+const STATE: &str = "HERDBOOK_TEST_CHILD_STATE";
+const FILE_BYTES: &str = "HERDBOOK_TEST_CHILD_FILE_BYTES";
+
+/// Not a test of its own: what a [`DaemonChild`] runs.
+#[test]
+fn body_of_the_child_process() {
+    let Some(state) = variable(STATE) else { return };
+    if let Some(bytes) = variable(FILE_BYTES).and_then(|bytes| bytes.to_str()?.parse().ok()) {
+        setrlimit(Resource::Fsize, Rlimit { current: Some(bytes), maximum: None }).unwrap();
+    }
+    let mut config = Scratch::new().config(std::sync::mpsc::channel().0);
+    config.notice = Arc::new(|notice| eprintln!("{notice}"));
+    config.state_dir = PathBuf::from(&state);
+    config.sockets[0].path = config.state_dir.join("sock");
+    config.signals = true;
+    run(config).unwrap();
+}
+
+#[expect(clippy::disallowed_methods, reason = "how the child is told what to be")]
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}
+
+/// A daemon process; killed when it is dropped.
+pub struct DaemonChild {
+    child: Child,
+    pub socket: PathBuf,
+}
+
+impl DaemonChild {
+    /// Starts one and waits until it answers.
+    pub fn start(state: &Path) -> DaemonChild {
+        DaemonChild::start_with(state, None)
+    }
+
+    /// Starts one that may not write files beyond a size.
+    pub fn start_with(state: &Path, file_bytes: Option<u64>) -> DaemonChild {
+        #[expect(clippy::disallowed_methods, reason = "the child is this very program")]
+        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "child::body_of_the_child_process", "--nocapture"]).env(STATE, state);
+        if let Some(bytes) = file_bytes {
+            command.env(FILE_BYTES, bytes.to_string());
+        }
+        let path = state.with_file_name("child.log");
+        let log = File::options().create(true).append(true).open(&path).unwrap();
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn().unwrap();
+        let daemon = DaemonChild { child, socket: state.join("sock") };
+        wait_until(&format!("the daemon (see {})", path.display()), || {
+            daemon.client().status().is_ok_and(|status| status.pid == daemon.child.id())
+        });
+        daemon
+    }
+
+    pub fn client(&self) -> Client {
+        Client::new(vec![self.socket.clone()])
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        kill_process(self.pid(), signal).unwrap();
+    }
+
+    /// Takes back the limit on file sizes.
+    pub fn lift_limit(&self) {
+        prlimit(Some(self.pid()), Resource::Fsize, Rlimit { current: None, maximum: None }).unwrap();
+    }
+
+    /// Sends a signal that ends it, and waits for the end.
+    pub fn end(mut self, signal: Signal) -> std::process::ExitStatus {
+        self.signal(signal);
+        self.child.wait().unwrap()
+    }
+
+    /// Kills it in whatever it does.
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_raw(self.child.id().cast_signed()).unwrap()
+    }
+}
+
+impl Drop for DaemonChild {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
