@@ -1,1 +1,19 @@
-//! attention.
+//! The attention fold: who waits for the human, since when, for what.
+//!
+//! Pure: observations, posted events and human acts go in with a [`Moment`]; [`Transition`]s come out, and the queue
+//! can be read at any time. It knows no host and no journal format. Start with [`Attention`], then `fold.rs` for the
+//! rules about hooks, `posted.rs` for normalized events, `queue.rs` for the order.
+
+mod fold;
+mod herd;
+mod human;
+mod posted;
+mod queue;
+mod session;
+
+pub use herd::{Attention, Call, Limits};
+pub use queue::Entry;
+pub use session::{Cause, Evidence, Moment, Phase, Session, Transition, Wait};
+
+/// Version of the rules in this crate; kept beside each transition.
+pub const RULES_VERSION: u32 = 1;

@@ -5,9 +5,14 @@
 //! Start with [`Engine::step`], then [`Input`] and [`Effect`].
 
 mod engine;
+mod intake;
+mod payload;
 pub mod record;
+mod show;
 mod types;
 pub mod view;
 
 pub use engine::Engine;
+pub use intake::posted_origin;
+pub use payload::{HookPayload, UnreadablePayload};
 pub use types::{Config, Effect, Focus, HookDelivery, HumanAct, Input, Now, PaneFact, TmuxFacts};

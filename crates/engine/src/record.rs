@@ -1,5 +1,6 @@
 //! Journal records: what the engine writes, and what it folds again after a restart.
 
+use herdbook_attention::Moment;
 use serde_json::value::RawValue;
 
 /// Kinds of journal records (overview section 1).
@@ -18,6 +19,12 @@ pub struct Record {
     pub kind: &'static str,
     /// The payload object, compact JSON without raw line feeds.
     pub payload: Box<RawValue>,
+}
+
+impl Record {
+    pub(crate) fn new(id: &str, at: Moment, kind: &'static str, payload: Box<RawValue>) -> Record {
+        Record { id: id.to_owned(), ts_ms: at.wall_ms, kind, payload }
+    }
 }
 
 /// A journal record read back.

@@ -1,6 +1,5 @@
 //! What goes into the engine and what comes out.
 
-use herdbook_events::observation::PaneRef;
 use herdbook_events::{NormalizedEvent, Origin, SessionKey};
 
 use crate::record::Record;
@@ -175,13 +174,11 @@ pub enum Effect {
         /// The normalized event.
         event: NormalizedEvent,
     },
-    /// Call the human.
+    /// Call the human, once for all sessions that became due together.
     Announce {
-        /// The session that waits.
-        session: SessionKey,
-        /// Its pane, if known.
-        pane: Option<PaneRef>,
-        /// What it waits for, cleaned of control characters.
+        /// The sessions that wait, what blocks first.
+        sessions: Vec<SessionKey>,
+        /// The one session's message, or how many wait; cleaned of control characters.
         message: String,
     },
     /// A call that was made is void: the wait is over.

@@ -1,7 +1,27 @@
 //! Hosts: one folder each with the host's contract as one declarative table, and its signals.
 //!
-//! Pure: bytes in, values out. Start with [`project`], then a host's folder.
+//! Pure: bytes in, values out; it never reads a file, a clock or the environment, and it never guesses what a host
+//! did not say. Start with [`project()`], then a host's table, for example [`claude::TABLE`].
 
+pub mod claude;
+pub mod codex;
+pub mod cursor;
+mod ecmascript;
+mod json;
+pub mod observe;
 pub mod project;
+pub mod table;
 
-pub use project::{Projected, Salvage, project};
+pub use ecmascript::canonical_text;
+pub use json::MAX_DEPTH;
+pub use observe::observe;
+pub use project::{Projected, Salvage, cwd, idempotency_key, project};
+pub use table::{Decode, HostTable, Identity, Install, Mapping, NativeEvent};
+
+/// The hosts that have a table.
+pub const HOSTS: &[&HostTable] = &[&claude::TABLE, &codex::TABLE, &cursor::TABLE];
+
+/// Returns the table of a host, or nothing for a host that is not known.
+pub fn table(host: &str) -> Option<&'static HostTable> {
+    HOSTS.iter().find(|table| table.host == host).copied()
+}

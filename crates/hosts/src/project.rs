@@ -1,6 +1,17 @@
 //! Native bytes to a canonical event.
 
-use herdbook_events::CanonicalEvent;
+use std::borrow::Cow;
+
+use herdbook_events::{
+    CanonicalEvent, Family, Field, FieldKind, Lineage, Payload, PayloadField, canonical::read_text,
+};
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+
+use crate::cursor;
+use crate::ecmascript::{canonical_text, decode_string};
+use crate::json::{Compact, compact};
+use crate::table::{Decode, HostTable, Identity, Mapping};
 
 /// What became of the bytes of one hook call.
 #[derive(Clone, Debug)]
@@ -22,6 +33,8 @@ pub struct Salvage {
     pub session: Option<String>,
     /// The native event name.
     pub native_event: Option<String>,
+    /// The working directory.
+    pub cwd: Option<String>,
     /// The bytes as text, invalid UTF-8 replaced.
     pub text: String,
 }
@@ -30,11 +43,180 @@ pub struct Salvage {
 ///
 /// `native_event` is the name the hook was told as its argument, for hosts whose payload does not say it.
 pub fn project(host: &str, native_event: Option<&str>, body: &[u8]) -> Projected {
-    let _ = native_event;
-    Projected::Unreadable(Salvage {
-        error: "not read yet".into(),
-        host: host.into(),
-        text: String::from_utf8_lossy(body).into_owned(),
-        ..Salvage::default()
+    let (text, not_utf8) = match std::str::from_utf8(body) {
+        Ok(text) => (text, None),
+        Err(error) => {
+            let valid = &body[..error.valid_up_to()];
+            (std::str::from_utf8(valid).unwrap_or_default(), Some(error.valid_up_to()))
+        }
+    };
+    // To JSON a byte order mark is no white space, but some transports put one or two in front (case F-024).
+    let text = text.trim_start_matches(['\u{feff}', ' ', '\t', '\n', '\r']);
+    let (read, broken) = match compact(text) {
+        Ok(read) => (read, None),
+        Err(broken) => (broken.before, Some(broken.error)),
+    };
+    let native = Native::new(host, &read);
+    let error = match not_utf8 {
+        Some(at) => Some(format!("byte {} and what follows is not UTF-8", at + 1)),
+        None if broken.is_some() => broken,
+        None if !read.text.starts_with('{') => Some("the value is not an object".to_owned()),
+        None => None,
+    };
+    let whole = match error {
+        Some(error) => Err(error),
+        None => RawValue::from_string(read.text.to_string()).map_err(|error| error.to_string()),
+    };
+    match whole {
+        Ok(whole) => Projected::Event(Box::new(native.into_event(native_event, whole))),
+        Err(error) => Projected::Unreadable(Salvage {
+            error,
+            host: native.host.to_owned(),
+            session: native.first_text(native.identity().session),
+            native_event: native.event_name(native_event),
+            cwd: native.first_text(&["cwd"]),
+            text: String::from_utf8_lossy(body).into_owned(),
+        }),
+    }
+}
+
+/// Returns the idempotency key of the reference: SHA-256 in lower-case hex over `{"event","native","target"}` as
+/// ECMAScript prints it. It names content; two equal events have one key.
+pub fn idempotency_key(family: Family, native: &RawValue, host: &str) -> String {
+    let mut hash = Sha256::new();
+    hash.update(format!("{{\"event\":\"{}\",\"native\":", family.as_str()));
+    hash.update(canonical_text(native));
+    hash.update(format!(",\"target\":\"{host}\"}}"));
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Returns the working directory an event tells: its own `cwd`, else the first workspace root where the host
+/// reports those (case F-030). Empty counts as absent.
+pub fn cwd(event: &CanonicalEvent) -> Option<String> {
+    let own = event.native_text("cwd").filter(|cwd| !cwd.is_empty());
+    own.or_else(|| {
+        let roots = event.native_member(crate::table(&event.host)?.identity.roots?)?;
+        let roots: Vec<&RawValue> = serde_json::from_str(roots.get()).ok()?;
+        read_text(roots.first()?).filter(|root| !root.is_empty())
     })
+}
+
+/// The top-level members of a native object, and whose it is.
+struct Native<'a> {
+    host: &'a str,
+    table: Option<&'static HostTable>,
+    members: Vec<(Cow<'a, str>, &'a str)>,
+}
+
+impl<'a> Native<'a> {
+    fn new(adapter: &'a str, read: &'a Compact<'_>) -> Native<'a> {
+        let members: Vec<(Cow<'a, str>, &'a str)> = read
+            .members
+            .iter()
+            .map(|member| (key_text(&read.text[member.key.clone()]), &read.text[member.value.clone()]))
+            .collect();
+        // Cursor also runs the hooks in Claude Code's settings, but marks its payloads (case F-035).
+        if members.iter().any(|(key, _)| key == "cursor_version") {
+            return Native { host: cursor::TABLE.host, table: Some(&cursor::TABLE), members };
+        }
+        Native { host: adapter, table: crate::table(adapter), members }
+    }
+
+    /// Returns a member's value; of repeated members the last one counts, as in ECMAScript.
+    fn get(&self, key: &str) -> Option<&'a str> {
+        self.members.iter().rev().find(|(name, _)| name == key).map(|(_, value)| *value)
+    }
+
+    fn identity(&self) -> &'static Identity {
+        self.table.map_or(&Identity::UNKNOWN_HOST, |table| &table.identity)
+    }
+
+    /// Returns the first non-empty text under one of these keys.
+    fn first_text(&self, keys: &[&str]) -> Option<String> {
+        keys.iter().filter_map(|key| text_of(self.get(key)?)).find(|text| !text.is_empty())
+    }
+
+    fn event_name(&self, argument: Option<&str>) -> Option<String> {
+        self.first_text(self.identity().event).or_else(|| argument.map(str::to_owned))
+    }
+
+    fn into_event(self, argument: Option<&str>, whole: Box<RawValue>) -> CanonicalEvent {
+        let name = self.event_name(argument);
+        let contract = self.table.zip(name.as_deref()).and_then(|(table, name)| table.event(name));
+        let family = contract.and_then(|contract| contract.family);
+        let fields = family.map_or(&[][..], Family::fields);
+        let payload = fields
+            .iter()
+            .filter_map(|field| Some((*field, self.read_field(contract?.mapping(*field)?)?)))
+            .collect();
+        let identity = self.identity();
+        CanonicalEvent {
+            event: family,
+            host: self.host.to_owned(),
+            idempotency_key: family.map(|family| idempotency_key(family, &whole, self.host)),
+            native_event: name,
+            payload: Payload::new(payload),
+            native: whole,
+            lineage: Lineage {
+                turn: self.first_text(identity.turn),
+                agent: self.first_text(identity.agent),
+                parent: self.first_text(identity.parent),
+            },
+            session: self.first_text(identity.session),
+        }
+    }
+
+    /// Reads one payload field; nothing where the host did not send it or sent another shape.
+    fn read_field(&self, mapping: &Mapping) -> Option<PayloadField> {
+        let value = decode(self.get(mapping.key)?, mapping.decode)?;
+        if !has_shape(&value, mapping.field) {
+            return None;
+        }
+        let value = RawValue::from_string(value.into_owned()).ok()?;
+        Some(PayloadField { value, native_key: mapping.key })
+    }
+}
+
+/// Returns a key's text; almost all keys have no escapes.
+fn key_text(quoted: &str) -> Cow<'_, str> {
+    if quoted.contains('\\') {
+        return Cow::Owned(text_of(quoted).unwrap_or_default());
+    }
+    Cow::Borrowed(&quoted[1..quoted.len() - 1])
+}
+
+fn text_of(value: &str) -> Option<String> {
+    read_text(serde_json::from_str::<&RawValue>(value).ok()?)
+}
+
+fn decode(native: &str, decode: Decode) -> Option<Cow<'_, str>> {
+    match decode {
+        Decode::None => Some(Cow::Borrowed(native)),
+        Decode::JsonString => {
+            if !native.starts_with('"') {
+                return None;
+            }
+            let text = decode_string(native);
+            let parsed = text.as_deref().and_then(|text| Some(compact(text).ok()?.text.into_owned()));
+            Some(parsed.map_or(Cow::Borrowed(native), Cow::Owned))
+        }
+        Decode::PositiveCount => {
+            let number: f64 = serde_json::from_str(native).ok()?;
+            Some(Cow::Borrowed(if number > 0.0 { "true" } else { "false" }))
+        }
+    }
+}
+
+/// Says whether a value has the JSON shape of a field's kind.
+fn has_shape(value: &str, field: Field) -> bool {
+    let is_string = value.starts_with('"');
+    match field.kind() {
+        FieldKind::Boolean => matches!(value, "true" | "false"),
+        FieldKind::Json => true,
+        FieldKind::NullableString => is_string || value == "null",
+        FieldKind::String => is_string,
+        FieldKind::StringArray => serde_json::from_str::<Vec<&RawValue>>(value)
+            .is_ok_and(|items| items.iter().all(|item| item.get().starts_with('"'))),
+        FieldKind::Trigger => matches!(text_of(value).as_deref(), Some("manual" | "auto")),
+    }
 }

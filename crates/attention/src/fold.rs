@@ -1,0 +1,577 @@
+//! The rules for observations: what hooks (and later other eyes) say about a session.
+//!
+//! Sources of the rules: NOTES sections 5 to 7 of the host facts and the field cases named beside each rule.
+
+use herdbook_events::observation::{Observation, Signal, ToolUse};
+use herdbook_events::{SessionKey, WaitKind};
+
+use crate::herd::{Attention, registered, transition};
+use crate::session::{Cause, Moment, OpenTool, OverTool, Phase, Session, Transition, Wait};
+
+/// A tool use that starts this soon after a request is a sibling of the same batch, not proof of an answer:
+/// tools of one batch start within some 100 ms, and nobody answers a dialog that fast.
+const SIBLING_MS: u64 = 250;
+
+/// `idle` reminders come 60 s after the turn; one that follows activity this closely is about an older turn.
+const REMINDER_QUIET_MS: u64 = 30_000;
+
+impl Attention {
+    /// Folds one observation of a hook-fed session.
+    pub fn observe(&mut self, at: Moment, cause: &Cause, seen: &Observation) -> Vec<Transition> {
+        let mut out = Vec::new();
+        let key = &seen.session;
+        if !self.admit(at, cause, seen, &mut out) {
+            return out;
+        }
+        let main = seen.agent.is_none();
+        match &seen.signal {
+            Signal::SessionStarted { replaces, inside_turn } => {
+                if !inside_turn && main {
+                    self.started(key, at, cause, *replaces, &mut out);
+                }
+            }
+            Signal::SessionEnded => {
+                let other_process = self.sessions.get(key).is_some_and(|session| {
+                    matches!((session.process, seen.facts.process), (Some(own), Some(said)) if own.pid != said.pid)
+                });
+                // A former process of a resumed session says goodbye late: the session lives on (case F-040).
+                if !other_process {
+                    out.extend(self.end(key, at, cause));
+                }
+            }
+            Signal::PromptSubmitted { human } => self.prompted(key, at, cause, main, *human, &mut out),
+            Signal::ToolStarting(tool) => self.tool_starting(key, at, cause, &seen.agent, tool, &mut out),
+            Signal::ToolOver(tool) => self.tool_over(key, at, cause, &seen.agent, tool, &mut out),
+            Signal::BatchOver { .. } => {
+                let agent = &seen.agent;
+                out.extend(self.close(key, at, cause, |wait| {
+                    wait.is_blocking() && wait.agent == *agent && !opened_after(wait, cause)
+                }));
+                if main && out.iter().any(|t| t.event.kind() == "unstuck") {
+                    self.enter(key, Phase::Working, at);
+                }
+            }
+            Signal::Asked { kind, tool, message, only_attended } => {
+                self.asked(key, at, cause, seen, *kind, tool, message, *only_attended, &mut out);
+            }
+            Signal::ElicitationOpened { id, message } => {
+                let Some(session) = self.sessions.get_mut(key) else { return out };
+                session.elicits = true;
+                let known = session
+                    .waits
+                    .iter()
+                    .any(|w| w.kind == WaitKind::Elicitation && same_id(w, id.as_deref()));
+                if !session.is_headless() && !known {
+                    let tool = id.as_ref().map(|id| ToolUse { id: Some(id.clone()), ..ToolUse::default() });
+                    let wait = new_wait(WaitKind::Elicitation, None, tool, message, cause, seen);
+                    out.extend(self.open(key, at, cause, wait, None));
+                }
+            }
+            Signal::ElicitationClosed { id } => {
+                out.extend(self.close(key, at, cause, |wait| {
+                    wait.kind == WaitKind::Elicitation && same_id(wait, id.as_deref())
+                }));
+                self.working_if_quiet(key, at, cause);
+            }
+            Signal::Reminder { kind, message } => {
+                self.reminded(key, at, cause, seen, *kind, message, &mut out)
+            }
+            Signal::TurnEnded { kind, message, background, quiet } => {
+                if main {
+                    self.turn_ended(key, at, cause, seen, *kind, message, *background, *quiet, &mut out);
+                } else {
+                    let agent = &seen.agent;
+                    out.extend(self.close(key, at, cause, |wait| wait.agent == *agent));
+                }
+            }
+            Signal::AgentStarted { id } => {
+                if let Some(session) = self.sessions.get_mut(key) {
+                    // Its stop may have overtaken its start (case F-011).
+                    match session.stopped_children.iter().position(|stopped| stopped == id) {
+                        Some(place) => {
+                            session.stopped_children.remove(place);
+                        }
+                        None => {
+                            session.children.insert(id.clone());
+                        }
+                    }
+                }
+            }
+            Signal::AgentStopped { id } => {
+                let Some(id) = id else { return out };
+                if let Some(session) = self.sessions.get_mut(key)
+                    && !session.children.remove(id)
+                {
+                    // An unknown stop removes nothing (case F-046); it is kept for a start that comes later.
+                    if session.stopped_children.len() == 32 {
+                        session.stopped_children.pop_front();
+                    }
+                    session.stopped_children.push_back(id.clone());
+                }
+                out.extend(self.close(key, at, cause, |wait| wait.agent.as_ref() == Some(id)));
+            }
+            Signal::Alive => {}
+        }
+        out
+    }
+
+    /// Finds or makes the session. False: the event is about a session that is over and changes nothing.
+    fn admit(&mut self, at: Moment, cause: &Cause, seen: &Observation, out: &mut Vec<Transition>) -> bool {
+        let key = &seen.session;
+        let starts = matches!(seen.signal, Signal::SessionStarted { inside_turn: false, .. });
+        let revives = starts || matches!(seen.signal, Signal::PromptSubmitted { human: true });
+        if self.is_buried(key) {
+            if !revives {
+                return false;
+            }
+            self.unbury(key);
+        }
+        if let Some(session) = self.sessions.get_mut(key) {
+            if session.is_live() {
+                if session.host == "posted" {
+                    session.host.clone_from(&seen.host);
+                    session.posted = false;
+                }
+                session.learn(&seen.facts);
+                if let Some(place) = session.place.as_mut().filter(|place| place.stale) {
+                    place.stale = false;
+                }
+                if session.phase == Phase::Unknown && !matches!(seen.signal, Signal::Reminder { .. }) {
+                    session.active = at;
+                    self.enter(key, Phase::Working, at);
+                }
+                return true;
+            }
+            if !revives || session.is_late(cause) {
+                return false;
+            }
+            self.sessions.remove(key);
+        } else if matches!(seen.signal, Signal::SessionEnded) {
+            return false;
+        }
+        let mut session = Session::new(key.clone(), seen.host.clone(), false, at);
+        session.learn(&seen.facts);
+        session.parent = self.ghost_parent(&session, starts);
+        session.note(at, cause);
+        if session.parent.is_none() {
+            out.push(transition(&session, registered(&session, at), cause));
+        }
+        self.insert(session);
+        true
+    }
+
+    /// A session first seen inside another session's live process while that one has an agent tool open is its
+    /// child (case F-049).
+    fn ghost_parent(&self, session: &Session, starts: bool) -> Option<SessionKey> {
+        let process = session.process?;
+        if starts {
+            return None;
+        }
+        let parent = self.sessions().find(|other| {
+            other.is_live()
+                && other.host == session.host
+                && other.process == Some(process)
+                && other.open_tools.iter().any(|open| open.tool.starts_agent)
+        })?;
+        Some(parent.key.clone())
+    }
+
+    fn started(
+        &mut self,
+        key: &SessionKey,
+        at: Moment,
+        cause: &Cause,
+        replaces: bool,
+        out: &mut Vec<Transition>,
+    ) {
+        let Some(session) = self.sessions.get_mut(key) else { return };
+        if session.is_late(cause) {
+            return;
+        }
+        let process = session.process;
+        let host = session.host.clone();
+        let fresh =
+            session.main_stamp_ms.is_none() && session.phase == Phase::Registered && session.waits.is_empty();
+        session.moved(at, cause);
+        session.children.clear();
+        session.open_tools.clear();
+        session.over_tools.clear();
+        if !fresh {
+            out.extend(self.close(key, at, cause, |_| true));
+            self.enter(key, Phase::Registered, at);
+            if let Some(session) = self.sessions.get_mut(key) {
+                session.since = at;
+                session.note(at, cause);
+                out.push(transition(session, registered(session, at), cause));
+            }
+        }
+        // One process holds one session: the former one is over, whatever order the two events come in (case F-040).
+        if let (true, Some(process)) = (replaces, process) {
+            let former: Vec<SessionKey> = self
+                .sessions()
+                .filter(|other| other.key != *key && other.is_live() && other.host == host)
+                .filter(|other| other.process == Some(process))
+                .map(|other| other.key.clone())
+                .collect();
+            for other in former {
+                out.extend(self.end(&other, at, cause));
+            }
+        }
+    }
+
+    fn prompted(
+        &mut self,
+        key: &SessionKey,
+        at: Moment,
+        cause: &Cause,
+        main: bool,
+        human: bool,
+        out: &mut Vec<Transition>,
+    ) {
+        let Some(session) = self.sessions.get_mut(key) else { return };
+        // Codex reports a subagent's task as a prompt with its agent id: not the human's.
+        if !main || session.is_late(cause) {
+            return;
+        }
+        session.moved(at, cause);
+        session.note(at, cause);
+        session.background = false;
+        session.open_tools.retain(|open| open.agent.is_some());
+        if human {
+            session.children.clear();
+        }
+        // The host's own prompt (a finished background task) starts a turn but answers no question.
+        out.extend(self.close(key, at, cause, |wait| human || !wait.is_blocking()));
+        self.enter(key, Phase::Working, at);
+    }
+
+    fn tool_starting(
+        &mut self,
+        key: &SessionKey,
+        at: Moment,
+        cause: &Cause,
+        agent: &Option<String>,
+        tool: &ToolUse,
+        out: &mut Vec<Transition>,
+    ) {
+        let Some(session) = self.sessions.get_mut(key) else { return };
+        let main = agent.is_none();
+        let late = main && session.is_late(cause);
+        if !late || session.over_tools.iter().all(|over| over.fingerprint != tool.fingerprint) {
+            session.remember_open(OpenTool {
+                agent: agent.clone(),
+                tool: tool.clone(),
+                started: at,
+                stamp_ms: cause.stamp_ms,
+            });
+        }
+        // The request may have overtaken its own call: then the call names the id and proves nothing (case F-018).
+        let own = session.waits.iter_mut().find(|wait| {
+            wait.is_blocking()
+                && wait.agent == *agent
+                && wait
+                    .tool
+                    .as_ref()
+                    .is_some_and(|asked| asked.id.is_none() && asked.fingerprint == tool.fingerprint)
+                && !started_after(cause, wait.stamp_ms)
+        });
+        if let Some(wait) = own {
+            if let Some(asked) = &mut wait.tool {
+                asked.id.clone_from(&tool.id);
+            }
+            return;
+        }
+        if late {
+            return;
+        }
+        if main {
+            session.moved(at, cause);
+            session.note(at, cause);
+        }
+        // One agent cannot go on while it waits: a new call is the answer, a sibling of the same batch is not.
+        out.extend(self.close(key, at, cause, |wait| {
+            wait.agent == *agent && (!wait.is_blocking() || !is_sibling(wait, at, cause))
+        }));
+        if main {
+            self.enter(key, Phase::Working, at);
+        }
+    }
+
+    fn tool_over(
+        &mut self,
+        key: &SessionKey,
+        at: Moment,
+        cause: &Cause,
+        agent: &Option<String>,
+        tool: &ToolUse,
+        out: &mut Vec<Transition>,
+    ) {
+        let Some(session) = self.sessions.get_mut(key) else { return };
+        let place =
+            session.open_tools.iter().position(|open| open.agent == *agent && same_tool(&open.tool, tool));
+        let open = place.map(|place| session.open_tools.remove(place));
+        session.remember_over(OverTool {
+            agent: agent.clone(),
+            fingerprint: tool.fingerprint.clone(),
+            stamp_ms: cause.stamp_ms,
+        });
+        out.extend(self.close(key, at, cause, |wait| {
+            if !wait.is_blocking() || wait.agent != *agent {
+                return false;
+            }
+            // Its own answer, or the end of a call that only started after the request.
+            wait.tool.as_ref().is_some_and(|asked| same_tool(asked, tool))
+                || open.as_ref().is_some_and(|open| match (open.stamp_ms, wait.stamp_ms) {
+                    (Some(started), Some(asked)) => started > asked + SIBLING_MS,
+                    _ => open.started.at_ms > wait.opened.at_ms + SIBLING_MS,
+                })
+        }));
+        if agent.is_none() {
+            self.working_if_quiet(key, at, cause);
+            if tool.starts_agent {
+                self.sessions.retain(|_, session| session.parent.as_ref() != Some(key));
+            }
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of one signal, matched apart by the caller")]
+    fn asked(
+        &mut self,
+        key: &SessionKey,
+        at: Moment,
+        cause: &Cause,
+        seen: &Observation,
+        kind: WaitKind,
+        tool: &ToolUse,
+        message: &str,
+        by_request: bool,
+        out: &mut Vec<Transition>,
+    ) {
+        let Some(session) = self.sessions.get_mut(key) else { return };
+        let agent = &seen.agent;
+        session.asks_by_request |= by_request;
+        // Nobody is asked in bypass modes, questions and plans excepted (case F-019); nobody is there when headless.
+        if session.is_headless() || (kind == WaitKind::Permission && session.asks_nobody) {
+            return;
+        }
+        // A slow hook of a request whose tool use is over already.
+        let answered = session.over_tools.iter().any(|over| {
+            over.agent == *agent
+                && over.fingerprint == tool.fingerprint
+                && matches!((over.stamp_ms, cause.stamp_ms), (Some(over), Some(asked)) if asked < over)
+        });
+        if answered || (agent.is_none() && session.phase != Phase::Working && session.is_late(cause)) {
+            return;
+        }
+        let mut tool = tool.clone();
+        if tool.id.is_none() {
+            let known: Vec<&Option<String>> =
+                session.waits.iter().filter_map(|wait| wait.tool.as_ref()).map(|asked| &asked.id).collect();
+            tool.id = session
+                .open_tools
+                .iter()
+                .rev()
+                .filter(|open| open.agent == *agent && open.tool.fingerprint == tool.fingerprint)
+                .find(|open| open.tool.id.is_some() && !known.contains(&&open.tool.id))
+                .and_then(|open| open.tool.id.clone());
+        }
+        let confirmed = session.waits.iter_mut().find(|wait| {
+            wait.is_blocking()
+                && wait.agent == *agent
+                && wait.tool.as_ref().is_some_and(|asked| {
+                    (asked.id.is_some() && asked.id == tool.id)
+                        || (asked.fingerprint == tool.fingerprint
+                            && (asked.id.is_none() || tool.id.is_none()))
+                })
+        });
+        if let Some(wait) = confirmed {
+            // Three signals for one question are one wait (case F-022).
+            if let (Some(asked), Some(id)) = (&mut wait.tool, &tool.id) {
+                asked.id = Some(id.clone());
+            }
+            return;
+        }
+        if agent.is_none() {
+            session.moved(at, cause);
+            self.enter(key, Phase::Working, at);
+        }
+        let wait = new_wait(kind, agent.clone(), Some(tool), message, cause, seen);
+        let opened = self.open(key, at, cause, wait, None);
+        // A main agent that asks is in a turn again.
+        if agent.is_none() {
+            self.close(key, at, cause, |wait| !wait.is_blocking());
+        }
+        out.extend(opened);
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of one signal, matched apart by the caller")]
+    fn reminded(
+        &mut self,
+        key: &SessionKey,
+        at: Moment,
+        cause: &Cause,
+        seen: &Observation,
+        kind: WaitKind,
+        message: &str,
+        out: &mut Vec<Transition>,
+    ) {
+        let Some(session) = self.sessions.get(key) else { return };
+        if session.is_headless() || session.settled {
+            return;
+        }
+        let blocked = session.waits.iter().any(Wait::is_blocking);
+        let opens = match kind {
+            // 'Waiting for your input' confirms; it opens only where the turn's end was lost (case F-008).
+            WaitKind::TurnEnd => {
+                session.waits.is_empty()
+                    && !session.background
+                    && matches!(session.phase, Phase::Working | Phase::Unknown)
+                    && at.at_ms.saturating_sub(session.active.at_ms) >= REMINDER_QUIET_MS
+            }
+            // It comes seconds late: where the host sends requests, they decide (case F-021).
+            WaitKind::Elicitation => !blocked && !session.elicits,
+            WaitKind::Permission if session.asks_nobody => false,
+            _ => !blocked && !session.asks_by_request,
+        };
+        if opens {
+            let returns = session.waits.is_empty();
+            let wait = new_wait(kind, None, None, message, cause, seen);
+            out.extend(self.open(key, at, cause, wait, None));
+            if !returns {
+                self.close(key, at, cause, |wait| !wait.is_blocking());
+            }
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of one signal, matched apart by the caller")]
+    fn turn_ended(
+        &mut self,
+        key: &SessionKey,
+        at: Moment,
+        cause: &Cause,
+        seen: &Observation,
+        kind: WaitKind,
+        message: &str,
+        background: bool,
+        quiet: bool,
+        out: &mut Vec<Transition>,
+    ) {
+        let Some(session) = self.sessions.get_mut(key) else { return };
+        if session.is_late(cause) {
+            return;
+        }
+        // Old builds send a subagent's Stop without its id, while the agent tool is open (case F-045).
+        let inside_agent_tool =
+            session.open_tools.iter().any(|open| open.agent.is_none() && open.tool.starts_agent);
+        if inside_agent_tool && kind == WaitKind::TurnEnd {
+            return;
+        }
+        let repeat = session.waits.iter().any(|wait| !wait.is_blocking()) || session.settled;
+        let settled = session.settled;
+        session.moved(at, cause);
+        session.settled = settled;
+        session.background = background;
+        session.open_tools.retain(|open| open.agent.is_some());
+        let headless = session.is_headless();
+        if !background {
+            session.children.clear();
+        }
+        let blocking_over =
+            |wait: &Wait| wait.is_blocking() && (kind == WaitKind::Interrupted || wait.agent.is_none());
+        let ghosts: Vec<SessionKey> = self
+            .sessions
+            .values()
+            .filter(|s| s.parent.as_ref() == Some(key))
+            .map(|s| s.key.clone())
+            .collect();
+        for ghost in ghosts {
+            self.sessions.remove(&ghost);
+        }
+        if background || headless {
+            // Work that goes on will wake the agent; a headless run has nobody to call.
+            out.extend(self.close(key, at, cause, blocking_over));
+            self.enter(key, if background { Phase::Working } else { Phase::Idle }, at);
+            if let Some(session) = self.sessions.get_mut(key) {
+                session.note(at, cause);
+            }
+            return;
+        }
+        if repeat {
+            self.close(key, at, cause, blocking_over);
+            return;
+        }
+        let mut wait = new_wait(kind, None, None, message, cause, seen);
+        if quiet {
+            wait.announce_at_ms = None;
+        }
+        let opened = self.open(key, at, cause, wait, None);
+        self.close(key, at, cause, blocking_over);
+        out.extend(opened.and_then(|_| {
+            let session = self.sessions.get(key)?;
+            Some(transition(session, crate::herd::stuck(session, at)?, cause))
+        }));
+    }
+
+    /// A sign of work of the main agent: it works, unless it waits.
+    fn working_if_quiet(&mut self, key: &SessionKey, at: Moment, cause: &Cause) {
+        let Some(session) = self.sessions.get_mut(key) else { return };
+        if !session.waits.is_empty() || session.is_late(cause) || session.settled {
+            return;
+        }
+        if matches!(session.phase, Phase::Idle | Phase::Ended) {
+            return;
+        }
+        session.active = at;
+        session.note(at, cause);
+        self.enter(key, Phase::Working, at);
+    }
+}
+
+fn new_wait(
+    kind: WaitKind,
+    agent: Option<String>,
+    tool: Option<ToolUse>,
+    message: &str,
+    cause: &Cause,
+    seen: &Observation,
+) -> Wait {
+    Wait {
+        kind,
+        agent,
+        tool,
+        message: message.to_owned(),
+        opened: Moment::default(),
+        stamp_ms: cause.stamp_ms,
+        announce_at_ms: Some(0),
+        announced: false,
+        source: seen.source,
+    }
+}
+
+fn same_tool(left: &ToolUse, right: &ToolUse) -> bool {
+    match (&left.id, &right.id) {
+        (Some(left), Some(right)) => left == right,
+        _ => left.fingerprint == right.fingerprint,
+    }
+}
+
+fn same_id(wait: &Wait, id: Option<&str>) -> bool {
+    let own = wait.tool.as_ref().and_then(|tool| tool.id.as_deref());
+    own.is_none() || id.is_none() || own == id
+}
+
+/// True when the event's hook certainly started after that stamp; unknown stamps prove nothing.
+fn started_after(cause: &Cause, stamp_ms: Option<u64>) -> bool {
+    matches!((cause.stamp_ms, stamp_ms), (Some(event), Some(other)) if event > other)
+}
+
+fn opened_after(wait: &Wait, cause: &Cause) -> bool {
+    matches!((wait.stamp_ms, cause.stamp_ms), (Some(opened), Some(event)) if opened > event)
+}
+
+fn is_sibling(wait: &Wait, at: Moment, cause: &Cause) -> bool {
+    match (wait.stamp_ms, cause.stamp_ms) {
+        (Some(opened), Some(event)) => event <= opened + SIBLING_MS,
+        _ => at.at_ms <= wait.opened.at_ms + SIBLING_MS,
+    }
+}

@@ -1,0 +1,512 @@
+//! All sessions together: transitions, deadlines, announcements, links.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use herdbook_events::observation::PaneRef;
+use herdbook_events::{NormalizedEvent, SessionKey, WaitKind};
+
+use crate::session::{Cause, Moment, Phase, Place, Session, Transition, Wait};
+
+/// Times of the fold, in milliseconds of its own clock.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// A new wait is announced after this time, and leaves no trace when it is over sooner.
+    pub grace_ms: u64,
+    /// Waits that become due within this time are announced in one call (case F-100).
+    pub group_ms: u64,
+    /// A skipped entry stays behind the others this long.
+    pub skip_cooldown_ms: u64,
+    /// `working` without a process to look at becomes `unknown` after this time (case F-094).
+    pub working_expiry_ms: u64,
+    /// A wait without a process or pane leaves the queue after this time (case F-094).
+    pub stale_wait_ms: u64,
+    /// Ended sessions are remembered this long.
+    pub tombstone_ms: u64,
+    /// A look at a pane counts this long after the client was last used (case F-101).
+    pub focus_ms: u64,
+}
+
+/// One call to the human, for one or more sessions at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Sessions that wait, what blocks first.
+    pub sessions: Vec<SessionKey>,
+    /// One line: the session's own message, or how many wait.
+    pub message: String,
+}
+
+/// The state of the whole herd.
+#[derive(Debug)]
+pub struct Attention {
+    pub(crate) limits: Limits,
+    pub(crate) sessions: BTreeMap<SessionKey, Session>,
+    pub(crate) arrivals: u64,
+    pub(crate) last_order_ms: u64,
+    /// Ended sessions that left memory: key -> fold time of the end.
+    tombstones: HashMap<SessionKey, u64>,
+    sweep_at_ms: Option<u64>,
+    focus: Option<(String, u64)>,
+    withdrawn: Vec<SessionKey>,
+    /// Nothing is due before this time: a lower bound, made exact each time it is reached.
+    due_hint_ms: Option<u64>,
+    /// Live sessions that hooks feed.
+    hooked: BTreeSet<SessionKey>,
+}
+
+/// Ended sessions kept in full; older ones become tombstones.
+const ENDED_KEPT: usize = 500;
+
+impl Attention {
+    /// Makes an empty herd.
+    pub fn new(limits: Limits) -> Attention {
+        Attention {
+            limits,
+            sessions: BTreeMap::new(),
+            arrivals: 0,
+            last_order_ms: 0,
+            tombstones: HashMap::new(),
+            sweep_at_ms: None,
+            focus: None,
+            withdrawn: Vec::new(),
+            due_hint_ms: None,
+            hooked: BTreeSet::new(),
+        }
+    }
+
+    /// Returns a session, ghosts included.
+    pub fn session(&self, key: &SessionKey) -> Option<&Session> {
+        self.sessions.get(key)
+    }
+
+    /// Iterates over all listed sessions; ghosts inside another session's process are not listed.
+    pub fn sessions(&self) -> impl Iterator<Item = &Session> {
+        self.sessions.values().filter(|session| session.parent.is_none())
+    }
+
+    /// True when the session ended and has not registered since.
+    pub fn is_ended(&self, key: &SessionKey) -> bool {
+        self.tombstones.contains_key(key) || self.sessions.get(key).is_some_and(|session| !session.is_live())
+    }
+
+    /// Takes and empties the list of sessions whose announced wait is over.
+    pub fn take_withdrawn(&mut self) -> Vec<SessionKey> {
+        std::mem::take(&mut self.withdrawn)
+    }
+
+    /// Learns which pane the human looks at, and how long ago that client was used.
+    pub fn focus(&mut self, at: Moment, pane: String, client_active_ms_ago: u64) {
+        self.focus = Some((pane, at.at_ms.saturating_sub(client_active_ms_ago)));
+    }
+
+    /// After a sleep or a stop: pending announcements get their whole grace period again (case F-092).
+    pub fn restart_grace(&mut self, at: Moment) {
+        let grace = self.limits.grace_ms;
+        for wait in self.sessions.values_mut().flat_map(|session| &mut session.waits) {
+            if wait.announce_at_ms.is_some() {
+                wait.announce_at_ms = Some(at.at_ms + grace);
+            }
+        }
+        self.sweep_at_ms = None;
+        self.settle_deadline();
+    }
+
+    /// Takes everything that waits as announced: for waits that were there before the daemon was.
+    pub fn silence_pending(&mut self) {
+        for session in self.sessions.values_mut() {
+            for wait in &mut session.waits {
+                wait.announced |= wait.announce_at_ms.take().is_some();
+            }
+            if let Some(place) = &mut session.place {
+                place.called = true;
+            }
+        }
+        self.sweep_at_ms = None;
+    }
+
+    /// Forgets when hooks started: those times count from the boot, and the machine may have booted since.
+    pub fn forget_stamps(&mut self) {
+        for session in self.sessions.values_mut() {
+            session.main_stamp_ms = None;
+            session.waits.iter_mut().for_each(|wait| wait.stamp_ms = None);
+            session.open_tools.iter_mut().for_each(|open| open.stamp_ms = None);
+            session.over_tools.iter_mut().for_each(|over| over.stamp_ms = None);
+        }
+    }
+
+    /// Returns the next time at which [`Attention::advance`] or [`Attention::calls`] may have something to do.
+    pub fn next_deadline_ms(&self) -> Option<u64> {
+        self.due_hint_ms
+    }
+
+    /// True when [`Attention::advance`] and [`Attention::calls`] are worth calling.
+    pub fn is_due(&self, at: Moment) -> bool {
+        self.due_hint_ms.is_some_and(|due| due <= at.at_ms)
+    }
+
+    /// Makes the next deadline exact again; called after what was due is done.
+    pub fn settle_deadline(&mut self) {
+        self.due_hint_ms = self.exact_deadline_ms();
+    }
+
+    pub(crate) fn due_by(&mut self, at_ms: u64) {
+        self.due_hint_ms = Some(self.due_hint_ms.map_or(at_ms, |known| known.min(at_ms)));
+    }
+
+    fn exact_deadline_ms(&self) -> Option<u64> {
+        let timers = self.sessions.values().filter_map(|session| self.timer_of(session).map(|(at, _)| at));
+        let announce = match self.sweep_at_ms {
+            Some(sweep) => Some(sweep),
+            None => {
+                self.sessions.values().flat_map(|s| &s.waits).filter_map(|wait| wait.announce_at_ms).min()
+            }
+        };
+        timers.chain(announce).min()
+    }
+
+    /// When time alone would change a session, and what that would be in words.
+    pub fn timer_of(&self, session: &Session) -> Option<(u64, &'static str)> {
+        if !session.is_live() || session.process.is_some() {
+            return None;
+        }
+        if session.waits.is_empty() {
+            return (session.phase == Phase::Working)
+                .then(|| (session.active.at_ms + self.limits.working_expiry_ms, "no sign of work: unknown"));
+        }
+        let place = session.place.as_ref()?;
+        if place.stale || session.pane.is_some() || session.posted {
+            return None;
+        }
+        let last = session.waits.iter().map(|wait| wait.opened.at_ms).max()?;
+        Some((last + self.limits.stale_wait_ms, "nothing to look at: leaves the queue as stale"))
+    }
+
+    /// Applies what only time changes, up to `at`.
+    pub fn advance(&mut self, at: Moment) -> Vec<Transition> {
+        let mut due: Vec<(u64, SessionKey)> = self
+            .sessions
+            .values()
+            .filter_map(|session| Some((self.timer_of(session)?.0, session.key.clone())))
+            .filter(|(when, _)| *when <= at.at_ms)
+            .collect();
+        due.sort();
+        let mut transitions = Vec::new();
+        for (when, key) in due {
+            // It counts from when it was due, however late the tick comes.
+            let when = Moment { at_ms: when, wall_ms: at.wall_ms.saturating_sub(at.at_ms - when) };
+            let cause = Cause { source: "timer", fact: "no sign for too long".into(), ..Cause::default() };
+            let Some(session) = self.sessions.get_mut(&key) else { continue };
+            session.note(when, &cause);
+            if session.waits.is_empty() {
+                session.enter(Phase::Unknown, when);
+            } else if let Some(place) = &mut session.place {
+                place.stale = true;
+                transitions.push(transition(session, unstuck(session, when), &cause));
+            }
+        }
+        self.forget(at);
+        transitions
+    }
+
+    /// Returns the calls that are due, one for all that became due within the grouping window.
+    pub fn calls(&mut self, at: Moment) -> Option<Call> {
+        let due = |wait: &Wait| wait.announce_at_ms.is_some_and(|when| when <= at.at_ms);
+        if !self.sessions.values().flat_map(|session| &session.waits).any(due) {
+            self.sweep_at_ms = None;
+            return None;
+        }
+        let sweep = *self.sweep_at_ms.get_or_insert(at.at_ms + self.limits.group_ms);
+        if sweep > at.at_ms {
+            return None;
+        }
+        self.sweep_at_ms = None;
+        let focused =
+            self.focus.as_ref().filter(|(_, used)| at.at_ms.saturating_sub(*used) <= self.limits.focus_ms);
+        // The hook-fed session on the same pane speaks for it.
+        let hidden: BTreeSet<SessionKey> = self
+            .sessions()
+            .filter(|session| self.is_hidden(session))
+            .map(|session| session.key.clone())
+            .collect();
+        let mut called: Vec<(bool, u64, SessionKey, String)> = Vec::new();
+        for session in self.sessions.values_mut() {
+            let on_pane = |pane: &str| session.pane.as_ref().is_some_and(|own| own.pane == pane);
+            let seen = hidden.contains(&session.key) || focused.is_some_and(|(pane, _)| on_pane(pane));
+            let mut loudest: Option<(bool, String)> = None;
+            for wait in session.waits.iter_mut().filter(|wait| due(wait)) {
+                wait.announce_at_ms = None;
+                wait.announced = true;
+                let blocking = wait.is_blocking();
+                if loudest.as_ref().is_none_or(|(known, _)| blocking && !known) {
+                    loudest = Some((blocking, wait.message.clone()));
+                }
+            }
+            if let (Some((blocking, message)), Some(place), false) = (loudest, &mut session.place, seen) {
+                place.called = true;
+                called.push((!blocking, place.arrival, session.key.clone(), message));
+            }
+        }
+        called.sort();
+        let message = match called.as_slice() {
+            [] => return None,
+            [(_, _, _, message)] => message.clone(),
+            many => match many.iter().filter(|(quiet, ..)| !quiet).count() {
+                0 => format!("{} sessions wait", many.len()),
+                blocked => format!("{} sessions wait, {blocked} blocked", many.len()),
+            },
+        };
+        Some(Call { sessions: called.into_iter().map(|(_, _, key, _)| key).collect(), message })
+    }
+
+    /// Returns the hook-fed session that a posted one is the same as: same transcript, or same pane and no other
+    /// candidate (overview section 4).
+    pub fn linked(&self, posted: &Session) -> Option<&Session> {
+        if !posted.posted {
+            return None;
+        }
+        let hooked = || {
+            let live = self.hooked.iter().filter_map(|key| self.sessions.get(key));
+            live.filter(|session| session.parent.is_none() && session.is_live() && !session.is_headless())
+        };
+        if !posted.transcript_path.is_empty()
+            && let Some(found) = hooked().find(|session| session.transcript_path == posted.transcript_path)
+        {
+            return Some(found);
+        }
+        let pane = &posted.pane.as_ref()?.pane;
+        let mut on_pane =
+            hooked().filter(|session| session.pane.as_ref().is_some_and(|own| own.pane == *pane));
+        match (on_pane.next(), on_pane.next()) {
+            (Some(only), None) => Some(only),
+            _ => None,
+        }
+    }
+
+    /// True when the pane of a session is a hint only: its host says so and another session of the same process, or
+    /// another process, has the same claim (overview D11).
+    pub fn pane_uncertain(&self, session: &Session) -> bool {
+        let Some(pane) = &session.pane else { return false };
+        session.pane_hint
+            && self.sessions().any(|other| {
+                other.key != session.key
+                    && other.pane.as_ref() == Some(pane)
+                    && other.process.is_some()
+                    && other.process == session.process
+            })
+    }
+
+    /// Sets the phase of a session.
+    pub(crate) fn enter(&mut self, key: &SessionKey, phase: Phase, at: Moment) {
+        let expiry = at.at_ms + self.limits.working_expiry_ms;
+        if let Some(session) = self.sessions.get_mut(key) {
+            session.enter(phase, at);
+        }
+        if phase == Phase::Working {
+            self.due_by(expiry);
+        }
+    }
+
+    /// Adds a session.
+    pub(crate) fn insert(&mut self, session: Session) {
+        if !session.posted {
+            self.hooked.insert(session.key.clone());
+        }
+        self.sessions.insert(session.key.clone(), session);
+    }
+
+    pub(crate) fn is_buried(&self, key: &SessionKey) -> bool {
+        self.tombstones.contains_key(key)
+    }
+
+    pub(crate) fn unbury(&mut self, key: &SessionKey) {
+        self.tombstones.remove(key);
+    }
+
+    /// Opens a wait of a session and gives it a place in the queue if it has none.
+    pub(crate) fn open(
+        &mut self,
+        key: &SessionKey,
+        at: Moment,
+        cause: &Cause,
+        mut wait: Wait,
+        order: Option<u64>,
+    ) -> Option<Transition> {
+        let grace = self.limits.grace_ms;
+        let stale_wait_ms = self.limits.stale_wait_ms;
+        self.due_by(at.at_ms + if wait.announce_at_ms.is_some() { grace } else { stale_wait_ms });
+        let session = self.sessions.get_mut(key)?;
+        if session.parent.is_some() {
+            return None;
+        }
+        session.note(at, cause);
+        // A wait that is long past when we hear of it is not called out (case F-098).
+        let long_past = cause.happened_at_ms.is_some_and(|when| at.wall_ms.saturating_sub(when) > 10_000);
+        if wait.announce_at_ms.is_some() {
+            wait.announce_at_ms = (!long_past).then_some(at.at_ms + grace);
+            wait.announced = long_past;
+        }
+        let wall = cause.happened_at_ms.unwrap_or(at.wall_ms).min(at.wall_ms);
+        wait.opened = Moment { at_ms: at.at_ms.saturating_sub(at.wall_ms - wall), wall_ms: wall };
+        self.arrivals += 1;
+        if session.place.is_none() {
+            let order_ms = order.unwrap_or(if cause.happened_at_ms.is_some() {
+                wall
+            } else {
+                // Arrival decides, also when the clock steps back.
+                self.last_order_ms = self.last_order_ms.max(wall);
+                self.last_order_ms
+            });
+            session.place = Some(Place {
+                id: self.arrivals,
+                order_ms,
+                arrival: self.arrivals,
+                stuck_at_ms: order.unwrap_or(wall),
+                skip_until_ms: None,
+                pinned: false,
+                stale: false,
+                called: false,
+            });
+        } else if let Some(place) = &mut session.place {
+            place.stale = false;
+        }
+        session.waits.push(wait);
+        let shown = stuck(session, at)?;
+        Some(transition(session, shown, cause))
+    }
+
+    /// Closes the waits that `over` picks. Returns the `unstuck` if it was the last.
+    pub(crate) fn close(
+        &mut self,
+        key: &SessionKey,
+        at: Moment,
+        cause: &Cause,
+        over: impl Fn(&Wait) -> bool,
+    ) -> Option<Transition> {
+        let grace = self.limits.grace_ms;
+        let session = self.sessions.get_mut(key)?;
+        let before = session.waits.len();
+        let mut closed = 0;
+        session.waits.retain(|wait| {
+            let is_over = over(wait);
+            if is_over && at.at_ms.saturating_sub(wait.opened.at_ms) > grace {
+                closed += 1;
+            }
+            !is_over
+        });
+        if session.waits.len() == before {
+            return None;
+        }
+        session.closed_waits += closed;
+        session.note(at, cause);
+        if !session.waits.is_empty() {
+            return None;
+        }
+        session.since = at;
+        self.leave(key, at, cause)
+    }
+
+    /// Takes a session that has no waits left out of the queue.
+    pub(crate) fn leave(&mut self, key: &SessionKey, at: Moment, cause: &Cause) -> Option<Transition> {
+        let session = self.sessions.get_mut(key)?;
+        let place = session.place.take()?;
+        if place.called {
+            self.withdrawn.push(key.clone());
+        }
+        if place.stale { None } else { Some(transition(session, unstuck(session, at), cause)) }
+    }
+
+    /// Ends a session: unstuck first if it was stuck, then ended.
+    pub(crate) fn end(&mut self, key: &SessionKey, at: Moment, cause: &Cause) -> Vec<Transition> {
+        let mut transitions: Vec<Transition> = self.close(key, at, cause, |_| true).into_iter().collect();
+        let Some(session) = self.sessions.get_mut(key) else { return transitions };
+        if !session.is_live() {
+            return transitions;
+        }
+        session.note(at, cause);
+        session.enter(Phase::Ended, at);
+        self.hooked.remove(key);
+        session.children.clear();
+        session.open_tools.clear();
+        session.over_tools.clear();
+        if session.parent.is_none() {
+            let event = NormalizedEvent::Ended { session_id: key.to_string(), timestamp: at.wall_ms.max(1) };
+            transitions.push(transition(session, event, cause));
+        }
+        let ghosts: Vec<SessionKey> = self
+            .sessions
+            .values()
+            .filter(|s| s.parent.as_ref() == Some(key))
+            .map(|s| s.key.clone())
+            .collect();
+        for ghost in ghosts {
+            self.sessions.remove(&ghost);
+        }
+        transitions
+    }
+
+    /// Moves old ended sessions out of memory and old tombstones out of existence.
+    fn forget(&mut self, at: Moment) {
+        let mut ended: Vec<(u64, SessionKey)> = self
+            .sessions
+            .values()
+            .filter(|session| !session.is_live())
+            .map(|session| (session.since.at_ms, session.key.clone()))
+            .collect();
+        if ended.len() > ENDED_KEPT {
+            ended.sort();
+            let surplus = ended.len() - ENDED_KEPT;
+            for (when, key) in ended.into_iter().take(surplus) {
+                self.sessions.remove(&key);
+                self.tombstones.insert(key, when);
+            }
+        }
+        let keep = self.limits.tombstone_ms;
+        self.tombstones.retain(|_, when| at.at_ms.saturating_sub(*when) <= keep);
+        self.sessions.retain(|_, s| s.is_live() || at.at_ms.saturating_sub(s.since.at_ms) <= keep);
+    }
+
+    /// True when a posted session stands behind a hook-fed one: then the hook-fed one speaks.
+    pub(crate) fn is_hidden(&self, session: &Session) -> bool {
+        self.linked(session).is_some()
+    }
+}
+
+pub(crate) fn transition(session: &Session, event: NormalizedEvent, cause: &Cause) -> Transition {
+    let kind: Option<WaitKind> = match event {
+        NormalizedEvent::Stuck { .. } => session.shown_wait().map(|wait| wait.kind),
+        _ => None,
+    };
+    let causes = if cause.id.is_empty() { Vec::new() } else { vec![cause.id.clone()] };
+    Transition { session: session.key.clone(), event, kind, causes }
+}
+
+pub(crate) fn unstuck(session: &Session, at: Moment) -> NormalizedEvent {
+    NormalizedEvent::Unstuck { session_id: session.key.to_string(), timestamp: at.wall_ms.max(1) }
+}
+
+pub(crate) fn stuck(session: &Session, _at: Moment) -> Option<NormalizedEvent> {
+    let wait = session.shown_wait()?;
+    Some(NormalizedEvent::Stuck {
+        session_id: session.key.to_string(),
+        pane_id: pane_id(session.pane.as_ref()),
+        cwd: session.cwd.clone(),
+        transcript_path: session.transcript_path.clone(),
+        reason: wait.kind.reason(),
+        message: wait.message.clone(),
+        timestamp: session.place.as_ref().map_or(wait.opened.wall_ms, |place| place.stuck_at_ms).max(1),
+    })
+}
+
+pub(crate) fn registered(session: &Session, at: Moment) -> NormalizedEvent {
+    NormalizedEvent::Registered {
+        session_id: session.key.to_string(),
+        pane_id: pane_id(session.pane.as_ref()),
+        cwd: session.cwd.clone(),
+        transcript_path: session.transcript_path.clone(),
+        timestamp: at.wall_ms.max(1),
+    }
+}
+
+/// The reference wants a non-empty pane id "or synthetic equivalent": a session without a pane gets `unknown`.
+pub(crate) fn pane_id(pane: Option<&PaneRef>) -> String {
+    pane.map_or_else(|| "unknown".to_owned(), |pane| pane.pane.clone())
+}

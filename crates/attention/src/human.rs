@@ -1,0 +1,68 @@
+//! The human's verbs: skip, snooze, pin, settle; and what the process table says.
+
+use herdbook_events::SessionKey;
+
+use crate::herd::Attention;
+use crate::session::{Cause, Moment, Phase, Transition};
+
+impl Attention {
+    /// Puts an entry (none: the head) behind the others for the cooldown. Returns its session.
+    pub fn skip(&mut self, at: Moment, session: Option<&SessionKey>) -> Option<SessionKey> {
+        let key = match session {
+            Some(key) => key.clone(),
+            None => self.queue(at).into_iter().find(|entry| entry.skip_until_ms.is_none())?.session,
+        };
+        let until = at.at_ms + self.limits.skip_cooldown_ms;
+        self.put_aside(&key, until)
+    }
+
+    /// Keeps an entry out of the way for so many milliseconds.
+    pub fn snooze(&mut self, at: Moment, session: &SessionKey, for_ms: u64) -> Option<SessionKey> {
+        self.put_aside(session, at.at_ms.saturating_add(for_ms))
+    }
+
+    fn put_aside(&mut self, key: &SessionKey, until: u64) -> Option<SessionKey> {
+        let place = self.sessions.get_mut(key)?.place.as_mut()?;
+        place.skip_until_ms = Some(until);
+        place.pinned = false;
+        Some(key.clone())
+    }
+
+    /// Keeps an entry at the front, or no longer.
+    pub fn pin(&mut self, session: &SessionKey, pinned: bool) -> Option<SessionKey> {
+        let place = self.sessions.get_mut(session)?.place.as_mut()?;
+        place.pinned = pinned;
+        if pinned {
+            place.skip_until_ms = None;
+        }
+        Some(session.clone())
+    }
+
+    /// Takes a session as not waiting until something new happens: a repeat of the same signal is not new.
+    pub fn settle(&mut self, at: Moment, cause: &Cause, session: &SessionKey) -> Vec<Transition> {
+        let out: Vec<Transition> = self.close(session, at, cause, |_| true).into_iter().collect();
+        if let Some(known) = self.sessions.get_mut(session).filter(|known| known.is_live() && !out.is_empty())
+        {
+            known.settled = !known.posted;
+            known.enter(Phase::Idle, at);
+        }
+        out
+    }
+
+    /// A process of this machine is gone: its sessions are over.
+    pub fn process_gone(&mut self, at: Moment, cause: &Cause, pid: u32) -> Vec<Transition> {
+        let gone: Vec<SessionKey> = self
+            .sessions()
+            .filter(|session| session.is_live() && session.machine.is_none())
+            .filter(|session| session.process.is_some_and(|process| process.pid == pid))
+            .map(|session| session.key.clone())
+            .collect();
+        gone.iter().flat_map(|key| self.end(key, at, cause)).collect()
+    }
+
+    /// True when a live session's agent is that process.
+    pub fn knows_process(&self, pid: u32) -> bool {
+        self.sessions()
+            .any(|session| session.is_live() && session.process.is_some_and(|process| process.pid == pid))
+    }
+}

@@ -1,0 +1,131 @@
+//! The rules for posted normalized events (reference: validation, idempotency and out-of-order rules).
+
+use herdbook_events::observation::PaneRef;
+use herdbook_events::{NormalizedEvent, Reason, SessionKey, Source, WaitKind};
+
+use crate::herd::{Attention, registered, stuck, transition};
+use crate::session::{Cause, Moment, Phase, Session, Transition, Wait};
+
+impl Attention {
+    /// Folds one posted event. Every valid event is accepted; those the reference ignores change nothing.
+    pub fn post(&mut self, at: Moment, cause: &Cause, event: &NormalizedEvent) -> Vec<Transition> {
+        let Some(key) = SessionKey::posted(event.session_id()) else { return Vec::new() };
+        let mut out = match event {
+            NormalizedEvent::Registered { pane_id, cwd, transcript_path, .. } => {
+                let mut out = Vec::new();
+                self.unbury(&key);
+                if self.sessions.get(&key).is_none_or(|session| !session.is_live()) {
+                    self.insert(Session::new(key.clone(), "posted".into(), true, at));
+                }
+                self.describe(&key, pane_id, cwd, transcript_path);
+                if let Some(session) = self.sessions.get_mut(&key) {
+                    session.note(at, cause);
+                    out.push(transition(session, registered(session, at), cause));
+                }
+                out
+            }
+            NormalizedEvent::Stuck { pane_id, cwd, transcript_path, reason, message, timestamp, .. } => {
+                // Terminal until it registers again.
+                if self.is_ended(&key) {
+                    return Vec::new();
+                }
+                let mut out = Vec::new();
+                if !self.sessions.contains_key(&key) {
+                    self.insert(Session::new(key.clone(), "posted".into(), true, at));
+                    self.describe(&key, pane_id, cwd, transcript_path);
+                    if let Some(session) = self.sessions.get(&key) {
+                        out.push(transition(session, registered(session, at), cause));
+                    }
+                }
+                self.describe(&key, pane_id, cwd, transcript_path);
+                out.extend(self.posted_stuck(&key, at, cause, *reason, message, *timestamp));
+                out
+            }
+            NormalizedEvent::Unstuck { .. } => {
+                let out: Vec<Transition> = self.close(&key, at, cause, |_| true).into_iter().collect();
+                if self
+                    .sessions
+                    .get(&key)
+                    .is_some_and(|session| session.is_live() && session.waits.is_empty())
+                    && !out.is_empty()
+                {
+                    self.enter(&key, Phase::Working, at);
+                    if let Some(session) = self.sessions.get_mut(&key) {
+                        session.active = at;
+                    }
+                }
+                out
+            }
+            NormalizedEvent::Ended { .. } => {
+                if self.sessions.contains_key(&key) {
+                    self.end(&key, at, cause)
+                } else {
+                    Vec::new()
+                }
+            }
+        };
+        // The hook-fed session on the same pane speaks for it.
+        if self.sessions.get(&key).is_some_and(|session| self.is_hidden(session)) {
+            out.clear();
+        }
+        out
+    }
+
+    /// A repeat of the same wait moves it (new time, new message); a new one opens.
+    fn posted_stuck(
+        &mut self,
+        key: &SessionKey,
+        at: Moment,
+        cause: &Cause,
+        reason: Reason,
+        message: &str,
+        timestamp: u64,
+    ) -> Option<Transition> {
+        let kind = match reason {
+            Reason::Stopped => WaitKind::TurnEnd,
+            Reason::Permission => WaitKind::Permission,
+        };
+        let session = self.sessions.get_mut(key)?;
+        if !session.posted {
+            // A hook-fed session: the post may tell of a wait that no hook told of, and repeats nothing.
+            if !session.waits.is_empty() {
+                return None;
+            }
+        } else if let Some(wait) = session.waits.first_mut() {
+            wait.kind = kind;
+            wait.message = message.to_owned();
+            session.note(at, cause);
+            self.arrivals += 1;
+            let arrival = self.arrivals;
+            let session = self.sessions.get_mut(key)?;
+            if let Some(place) = &mut session.place {
+                // The cooldown belongs to the entry and is kept.
+                place.order_ms = timestamp;
+                place.stuck_at_ms = timestamp;
+                place.arrival = arrival;
+            }
+            return Some(transition(session, stuck(session, at)?, cause));
+        }
+        let wait = Wait {
+            kind,
+            agent: None,
+            tool: None,
+            message: message.to_owned(),
+            opened: at,
+            stamp_ms: None,
+            announce_at_ms: Some(0),
+            announced: false,
+            source: Source::Posted,
+        };
+        self.open(key, at, cause, wait, Some(timestamp))
+    }
+
+    fn describe(&mut self, key: &SessionKey, pane_id: &str, cwd: &str, transcript_path: &str) {
+        if let Some(session) = self.sessions.get_mut(key).filter(|session| session.posted) {
+            session.pane =
+                Some(PaneRef { socket: String::new(), server_pid: None, pane: pane_id.to_owned() });
+            session.cwd = cwd.to_owned();
+            session.transcript_path = transcript_path.to_owned();
+        }
+    }
+}

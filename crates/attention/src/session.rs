@@ -1,0 +1,381 @@
+//! One session as the fold keeps it.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use herdbook_events::observation::{Facts, PaneRef, ToolUse};
+use herdbook_events::origin::{Process, Terminal};
+use herdbook_events::{NormalizedEvent, SessionKey, Source, WaitKind};
+
+/// One moment of the fold. `at_ms` never falls and stands still while the machine sleeps; all deadlines are in it.
+/// `wall_ms` is for people (Unix milliseconds).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moment {
+    /// The fold's own clock in milliseconds.
+    pub at_ms: u64,
+    /// Unix milliseconds.
+    pub wall_ms: u64,
+}
+
+/// What an observation was made from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cause {
+    /// Journal id.
+    pub id: String,
+    /// Where it comes from, in one word.
+    pub source: &'static str,
+    /// What it said, in words.
+    pub fact: String,
+    /// Milliseconds since boot at which the hook process started: orders events that overtook each other.
+    pub stamp_ms: Option<u64>,
+    /// Unix milliseconds at which it happened, when that is not now (it lay in the spool).
+    pub happened_at_ms: Option<u64>,
+}
+
+/// Why a session is in its state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Evidence {
+    /// Journal id.
+    pub id: String,
+    /// Where it comes from.
+    pub source: &'static str,
+    /// What it said, in words.
+    pub fact: String,
+    /// Unix milliseconds.
+    pub at_ms: u64,
+}
+
+/// A change of "waits for the human", as one of the four normalized events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transition {
+    /// The session.
+    pub session: SessionKey,
+    /// The event with the reference's fields.
+    pub event: NormalizedEvent,
+    /// Kind of the wait, for `stuck`.
+    pub kind: Option<WaitKind>,
+    /// Journal ids it follows from; empty for a transition that only time made.
+    pub causes: Vec<String>,
+}
+
+/// What a session does when nobody is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Known, no turn yet.
+    Registered,
+    /// In a turn.
+    Working,
+    /// The turn is over and nobody shall be called (headless, or the human settled it).
+    Idle,
+    /// Cannot be told.
+    Unknown,
+    /// Over.
+    Ended,
+}
+
+/// One thing a session needs the human for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// What for.
+    pub kind: WaitKind,
+    /// The subagent that waits, none for the main agent.
+    pub agent: Option<String>,
+    /// The tool use it is about.
+    pub tool: Option<ToolUse>,
+    /// Text for the human.
+    pub message: String,
+    /// Opened at.
+    pub opened: Moment,
+    /// Stamp of the hook that opened it.
+    pub stamp_ms: Option<u64>,
+    /// When it is announced, on the fold's clock; none when it was, or never shall be.
+    pub announce_at_ms: Option<u64>,
+    /// It was announced.
+    pub announced: bool,
+    /// What opened it.
+    pub source: Source,
+}
+
+impl Wait {
+    /// True for waits in mid-turn: the agent is blocked until it gets an answer.
+    pub fn is_blocking(&self) -> bool {
+        self.kind.reason() == herdbook_events::Reason::Permission
+    }
+}
+
+/// A tool use that started and is not over.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenTool {
+    pub agent: Option<String>,
+    pub tool: ToolUse,
+    pub started: Moment,
+    pub stamp_ms: Option<u64>,
+}
+
+/// A tool use that is over, remembered for requests that arrive late.
+#[derive(Clone, Debug)]
+pub(crate) struct OverTool {
+    pub agent: Option<String>,
+    pub fingerprint: String,
+    pub stamp_ms: Option<u64>,
+}
+
+/// The place of a stuck session in the queue; lives as long as the session is stuck.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    pub id: u64,
+    /// Order value: a posted event's timestamp, else the time of the first proof.
+    pub order_ms: u64,
+    /// Ties are broken by arrival.
+    pub arrival: u64,
+    /// Shown as `stuck_at`.
+    pub stuck_at_ms: u64,
+    pub skip_until_ms: Option<u64>,
+    pub pinned: bool,
+    /// Dropped out of the queue for age.
+    pub stale: bool,
+    /// Some call for it went out.
+    pub called: bool,
+}
+
+/// One session.
+#[derive(Clone, Debug)]
+pub struct Session {
+    pub(crate) key: SessionKey,
+    pub(crate) host: String,
+    pub(crate) posted: bool,
+    /// A ghost inside another session's process: never listed.
+    pub(crate) parent: Option<SessionKey>,
+    pub(crate) phase: Phase,
+    pub(crate) since: Moment,
+    pub(crate) waits: Vec<Wait>,
+    pub(crate) place: Option<Place>,
+    pub(crate) cwd: String,
+    pub(crate) transcript_path: String,
+    pub(crate) pane: Option<PaneRef>,
+    pub(crate) pane_hint: bool,
+    pub(crate) process: Option<Process>,
+    pub(crate) terminal: Terminal,
+    pub(crate) attended: Option<bool>,
+    pub(crate) asks_nobody: bool,
+    pub(crate) machine: Option<String>,
+    pub(crate) children: BTreeSet<String>,
+    pub(crate) stopped_children: VecDeque<String>,
+    pub(crate) open_tools: Vec<OpenTool>,
+    pub(crate) over_tools: VecDeque<OverTool>,
+    /// Stamp of the last event that moved the main agent.
+    pub(crate) main_stamp_ms: Option<u64>,
+    /// Fold time of the last activity of the main agent.
+    pub(crate) active: Moment,
+    pub(crate) asks_by_request: bool,
+    pub(crate) elicits: bool,
+    /// The turn is over, but the host listed work that will wake the agent.
+    pub(crate) background: bool,
+    /// The human settled it: repeats do not open a wait again.
+    pub(crate) settled: bool,
+    pub(crate) closed_waits: u64,
+    pub(crate) evidence: VecDeque<Evidence>,
+}
+
+const EVIDENCE_KEPT: usize = 12;
+const TOOLS_REMEMBERED: usize = 64;
+
+impl Session {
+    pub(crate) fn new(key: SessionKey, host: String, posted: bool, at: Moment) -> Session {
+        Session {
+            key,
+            host,
+            posted,
+            parent: None,
+            phase: Phase::Registered,
+            since: at,
+            waits: Vec::new(),
+            place: None,
+            cwd: String::new(),
+            transcript_path: String::new(),
+            pane: None,
+            pane_hint: false,
+            process: None,
+            terminal: Terminal::Unknown,
+            attended: None,
+            asks_nobody: false,
+            machine: None,
+            children: BTreeSet::new(),
+            stopped_children: VecDeque::new(),
+            open_tools: Vec::new(),
+            over_tools: VecDeque::new(),
+            main_stamp_ms: None,
+            active: at,
+            asks_by_request: false,
+            elicits: false,
+            background: false,
+            settled: false,
+            closed_waits: 0,
+            evidence: VecDeque::new(),
+        }
+    }
+
+    /// Key.
+    pub fn key(&self) -> &SessionKey {
+        &self.key
+    }
+
+    /// Host, or `posted`.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Phase; waits come on top of it.
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// In its state since.
+    pub fn since(&self) -> Moment {
+        self.waits.first().map_or(self.since, |wait| wait.opened)
+    }
+
+    /// Working directory, empty if unknown.
+    pub fn cwd(&self) -> &str {
+        &self.cwd
+    }
+
+    /// Transcript path, empty if unknown.
+    pub fn transcript_path(&self) -> &str {
+        &self.transcript_path
+    }
+
+    /// The pane, if known.
+    pub fn pane(&self) -> Option<&PaneRef> {
+        self.pane.as_ref()
+    }
+
+    /// The agent's process.
+    pub fn process(&self) -> Option<Process> {
+        self.process
+    }
+
+    /// Live subagents.
+    pub fn children(&self) -> usize {
+        self.children.len()
+    }
+
+    /// Open waits, in the order they opened.
+    pub fn waits(&self) -> &[Wait] {
+        &self.waits
+    }
+
+    /// Closed waits that lasted beyond the grace period.
+    pub fn closed_waits(&self) -> u64 {
+        self.closed_waits
+    }
+
+    /// Why it is in its state, oldest first.
+    pub fn evidence(&self) -> impl Iterator<Item = &Evidence> {
+        self.evidence.iter()
+    }
+
+    /// True when no human sits at it: the host says so, or the agent has no terminal.
+    pub fn is_headless(&self) -> bool {
+        match self.attended {
+            Some(attended) => !attended,
+            None => self.terminal == Terminal::None,
+        }
+    }
+
+    /// True when it waits and has dropped out of the queue for age.
+    pub fn is_stale(&self) -> bool {
+        self.place.as_ref().is_some_and(|place| place.stale)
+    }
+
+    /// True when the session was posted as normalized events.
+    pub fn is_posted(&self) -> bool {
+        self.posted
+    }
+
+    /// True while the session is not over.
+    pub fn is_live(&self) -> bool {
+        self.phase != Phase::Ended
+    }
+
+    /// The wait that is shown: what blocks comes before what ended a turn, then the oldest.
+    pub fn shown_wait(&self) -> Option<&Wait> {
+        self.waits.iter().find(|wait| wait.is_blocking()).or(self.waits.first())
+    }
+
+    pub(crate) fn learn(&mut self, facts: &Facts) {
+        if let Some(cwd) = &facts.cwd
+            && !cwd.is_empty()
+        {
+            self.cwd.clone_from(cwd);
+        }
+        if let Some(path) = &facts.transcript_path {
+            self.transcript_path.clone_from(path);
+        }
+        if let Some(pane) = &facts.pane {
+            self.pane = Some(pane.clone());
+            self.pane_hint = facts.pane_uncertain;
+        }
+        if facts.process.is_some() {
+            self.process = facts.process;
+        }
+        if !facts.terminal.is_unknown() {
+            self.terminal = facts.terminal.clone();
+        }
+        if facts.attended.is_some() {
+            self.attended = facts.attended;
+        }
+        if let Some(asks_nobody) = facts.asks_nobody {
+            self.asks_nobody = asks_nobody;
+        }
+        if facts.machine.is_some() {
+            self.machine.clone_from(&facts.machine);
+        }
+    }
+
+    pub(crate) fn note(&mut self, at: Moment, cause: &Cause) {
+        if self.evidence.back().is_some_and(|last| last.id == cause.id && last.fact == cause.fact) {
+            return;
+        }
+        if self.evidence.len() == EVIDENCE_KEPT {
+            self.evidence.pop_front();
+        }
+        self.evidence.push_back(Evidence {
+            id: cause.id.clone(),
+            source: cause.source,
+            fact: cause.fact.clone(),
+            at_ms: cause.happened_at_ms.unwrap_or(at.wall_ms),
+        });
+    }
+
+    /// True when the event's hook started before the last one that moved the main agent.
+    pub(crate) fn is_late(&self, cause: &Cause) -> bool {
+        matches!((cause.stamp_ms, self.main_stamp_ms), (Some(stamp), Some(last)) if stamp < last)
+    }
+
+    pub(crate) fn moved(&mut self, at: Moment, cause: &Cause) {
+        self.active = at;
+        self.main_stamp_ms = self.main_stamp_ms.max(cause.stamp_ms);
+        self.settled = false;
+    }
+
+    pub(crate) fn enter(&mut self, phase: Phase, at: Moment) {
+        if self.phase != phase {
+            self.phase = phase;
+            self.since = at;
+        }
+    }
+
+    pub(crate) fn remember_open(&mut self, tool: OpenTool) {
+        if self.open_tools.len() == TOOLS_REMEMBERED {
+            self.open_tools.remove(0);
+        }
+        self.open_tools.push(tool);
+    }
+
+    pub(crate) fn remember_over(&mut self, tool: OverTool) {
+        if self.over_tools.len() == TOOLS_REMEMBERED {
+            self.over_tools.pop_front();
+        }
+        self.over_tools.push_back(tool);
+    }
+}

@@ -1,0 +1,220 @@
+//! Hook calls: dedupe, project, redact, record, observe.
+
+use std::borrow::Cow;
+
+use herdbook_attention::{Cause, Moment};
+use herdbook_events::{CanonicalEvent, Family, Origin, SessionKey, replace_lone_surrogates};
+use herdbook_hosts::{Projected, Salvage, project};
+
+use crate::engine::{Engine, Outcome, Twin};
+use crate::payload::{self, HookPayload, UnreadablePayload};
+use crate::record::{Record, RecordView};
+use crate::types::HookDelivery;
+
+/// Folds a hook call.
+pub(crate) fn hook(engine: &mut Engine, at: Moment, call: HookDelivery, out: &mut Outcome) {
+    if !engine.deliveries.insert(call.delivery) {
+        return;
+    }
+    let id = engine.next_id(at);
+    let event = match project(&call.host, call.native_event.as_deref(), &call.body) {
+        Projected::Event(event) if !call.cut => event,
+        Projected::Event(event) => {
+            let salvage = Salvage {
+                error: "the input was cut: over the hook's limit".into(),
+                host: event.host.clone(),
+                session: event.session.clone(),
+                native_event: event.native_event.clone(),
+                text: event.native.get().to_owned(),
+                ..Salvage::default()
+            };
+            return unreadable(engine, at, &id, call, salvage, out);
+        }
+        Projected::Unreadable(salvage) => return unreadable(engine, at, &id, call, salvage, out),
+    };
+    if herdbook_hosts::table(&event.host).is_none() {
+        let text = format!("unknown host '{}': its hook calls are kept, but say nothing", event.host);
+        engine.warn_once(herdbook_redact::clean_line(&text), out);
+    }
+    let key = event.idempotency_key.clone();
+    let repeat_of = repeat_of(engine, at, &event, &call.host, call.stamp_ms, &id);
+    let event = redacted(engine, event, &call);
+    let hook = HookPayload {
+        clock: at.at_ms,
+        delivery: format!("{:032x}", call.delivery),
+        stamp: call.stamp_ms,
+        started_at: call.started_at_ms,
+        spooled: call.spooled,
+        adapter: (call.host != event.host).then(|| call.host.clone()),
+        host: event.host.clone(),
+        event: event.event.map(|family| family.as_str().to_owned()),
+        native_event: event.native_event.clone(),
+        session: event.session.clone(),
+        idempotency_key: key,
+        repeat_of,
+        origin: call.origin,
+        native: event.native.clone(),
+    };
+    out.records.push(Record::new(&id, at, "hook", payload::raw(&hook)));
+    if hook.repeat_of.is_none() {
+        let transitions = fold(engine, at, &id, &event, &hook);
+        engine.record_transitions(at, transitions, out);
+    }
+}
+
+/// Folds a recorded hook call again.
+pub(crate) fn replay(
+    engine: &mut Engine,
+    at: Moment,
+    record: &RecordView<'_>,
+) -> Result<(), serde_json::Error> {
+    if record.kind == "unreadable" {
+        let read: UnreadablePayload = serde_json::from_str(record.payload)?;
+        remember(engine, &read.delivery);
+        return Ok(());
+    }
+    let hook: HookPayload = serde_json::from_str(record.payload)?;
+    remember(engine, &hook.delivery);
+    let adapter = hook.adapter.as_deref().unwrap_or(&hook.host);
+    if let Projected::Event(event) =
+        project(adapter, hook.native_event.as_deref(), hook.native.get().as_bytes())
+        && hook.repeat_of.is_none()
+    {
+        repeat_of(engine, at, &event, adapter, hook.stamp, record.id);
+        fold(engine, at, record.id, &event, &hook);
+    }
+    Ok(())
+}
+
+fn remember(engine: &mut Engine, delivery: &str) {
+    if let Ok(delivery) = u128::from_str_radix(delivery, 16) {
+        engine.deliveries.insert(delivery);
+    }
+}
+
+fn fold(
+    engine: &mut Engine,
+    at: Moment,
+    id: &str,
+    event: &CanonicalEvent,
+    hook: &HookPayload,
+) -> Vec<herdbook_attention::Transition> {
+    if let Some(key) = event.session.as_deref().and_then(|session| SessionKey::hooked(&event.host, session)) {
+        let counts = engine.counts.entry(key).or_default();
+        match event.event {
+            Some(Family::PromptSubmit) => counts.turns += 1,
+            Some(Family::ToolBefore) => counts.tools += 1,
+            _ => {}
+        }
+    }
+    let cause = Cause {
+        id: id.to_owned(),
+        source: "hook",
+        fact: fact(event),
+        stamp_ms: hook.stamp,
+        happened_at_ms: hook.started_at.filter(|_| hook.spooled),
+    };
+    engine.observe(at, &cause, event, &hook.origin)
+}
+
+/// The hook in words, for `why`.
+fn fact(event: &CanonicalEvent) -> String {
+    let name = event.native_event.as_deref().unwrap_or("an unnamed event");
+    let detail = ["tool_name", "notification_type", "source", "reason"];
+    match detail.iter().find_map(|key| event.native_text(key)) {
+        Some(detail) => format!("{name} ({detail})"),
+        None => name.to_owned(),
+    }
+}
+
+/// Returns the record of the same call by another registration, if there was one just now; remembers this one.
+fn repeat_of(
+    engine: &mut Engine,
+    at: Moment,
+    event: &CanonicalEvent,
+    adapter: &str,
+    stamp_ms: Option<u64>,
+    id: &str,
+) -> Option<String> {
+    let session = event.session.as_deref()?;
+    let window = engine.config.twin_window_ms;
+    while engine.twins.front().is_some_and(|twin| at.at_ms.saturating_sub(twin.at_ms) > window) {
+        engine.twins.pop_front();
+    }
+    let family = event.event.map_or("", Family::as_str);
+    // The same content through the same adapter; through another one the names differ, so the call's own ids decide.
+    let content = match &event.idempotency_key {
+        Some(key) => key.clone(),
+        None => format!("{:?} {}", event.native_event, event.native.get()),
+    };
+    let turn = event.lineage.turn.as_deref().unwrap_or_default();
+    let tool = event.native_text("tool_use_id").unwrap_or_default();
+    let call = format!("{}\u{0}{session}\u{0}{family}\u{0}{turn}\u{0}{tool}", event.host);
+    // Spooled calls arrive together: what counts is when the hooks ran (case F-098).
+    let together = |twin: &Twin| match (twin.stamp_ms, stamp_ms) {
+        (Some(other), Some(own)) => own.abs_diff(other) <= window,
+        _ => true,
+    };
+    let found = engine.twins.iter().filter(|twin| together(twin)).find(|twin| {
+        (twin.adapter == adapter && twin.key == content)
+            || (twin.adapter != adapter && !family.is_empty() && twin.key == call)
+    });
+    let found = found.map(|twin| twin.id.clone());
+    if found.is_none() {
+        for key in [content, call] {
+            let (id, adapter) = (id.to_owned(), adapter.to_owned());
+            engine.twins.push_back(Twin { at_ms: at.at_ms, stamp_ms, key, id, adapter });
+        }
+    }
+    found
+}
+
+/// Marks secrets, and replaces lone surrogates, which other readers refuse (case F-025). The marked event is what is
+/// kept and folded, so that a replay sees the same.
+fn redacted(engine: &Engine, event: Box<CanonicalEvent>, call: &HookDelivery) -> Box<CanonicalEvent> {
+    let whole = replace_lone_surrogates(event.native.get());
+    let marked = engine.redactor.json(&whole);
+    if matches!((&whole, &marked), (Cow::Borrowed(_), Cow::Borrowed(_))) {
+        return event;
+    }
+    match project(&call.host, call.native_event.as_deref(), marked.as_bytes()) {
+        Projected::Event(marked) => marked,
+        Projected::Unreadable(_) => event,
+    }
+}
+
+fn unreadable(
+    engine: &mut Engine,
+    at: Moment,
+    id: &str,
+    call: HookDelivery,
+    salvage: Salvage,
+    out: &mut Outcome,
+) {
+    let text = engine.redactor.text(&salvage.text).into_owned();
+    let record = UnreadablePayload {
+        clock: at.at_ms,
+        delivery: format!("{:032x}", call.delivery),
+        host: salvage.host,
+        error: salvage.error,
+        salvaged: salvage.session.is_some() || salvage.native_event.is_some(),
+        session: salvage.session,
+        native_event: salvage.native_event,
+        cwd: salvage.cwd,
+        cut: call.cut,
+        origin: call.origin,
+        text,
+    };
+    out.records.push(Record::new(id, at, "unreadable", payload::raw(&record)));
+    let text =
+        format!("a hook call of {} could not be read and is kept as it came: {}", record.host, record.error);
+    engine.warn_once(herdbook_redact::clean_line(&text), out);
+}
+
+/// The origin of a raw Claude payload that came over HTTP: its pane is all that is known, and counts as attended.
+pub fn posted_origin(pane: &str) -> Origin {
+    Origin {
+        vars: vec![("TMUX_PANE".into(), pane.into()), ("CLAUDE_CODE_SESSION_ATTENDED".into(), "1".into())],
+        ..Origin::default()
+    }
+}

@@ -1,0 +1,108 @@
+//! The engine's state as plain values.
+
+use herdbook_attention::{Phase, Session};
+use herdbook_events::SessionKey;
+
+use crate::engine::Engine;
+use crate::types::Now;
+use crate::view::{Evidence, QueueEntry, SessionView, State};
+
+impl Engine {
+    /// Returns every entry of the queue in order; those in cooldown come last.
+    pub fn queue(&self, now: Now) -> Vec<QueueEntry> {
+        let at = self.moment(now);
+        let entries = self.attention.queue(at).into_iter().enumerate();
+        entries
+            .filter_map(|(order, entry)| {
+                let session = self.attention.session(&entry.session)?;
+                let wait = session.shown_wait()?;
+                let until = entry.skip_until_ms.map(|until| now.wall_ms + until.saturating_sub(at.at_ms));
+                Some(QueueEntry {
+                    id: format!("w{}", entry.id),
+                    session: entry.session.clone(),
+                    host: session.host().to_owned(),
+                    kind: wait.kind,
+                    stuck_at_ms: entry.stuck_at_ms,
+                    order,
+                    skip_cooldown_until_ms: until,
+                    pinned: entry.pinned,
+                    message: wait.message.clone(),
+                    cwd: session.cwd().to_owned(),
+                    pane_id: session.pane().map(|pane| pane.pane.clone()).unwrap_or_default(),
+                    pane: session.pane().cloned(),
+                    pane_uncertain: self.attention.pane_uncertain(session),
+                })
+            })
+            .collect()
+    }
+
+    /// Returns all listed sessions, live ones first; sessions behind a hook-fed one are shown as its `linked`.
+    pub fn sessions(&self) -> Vec<SessionView> {
+        let mut views: Vec<SessionView> = self
+            .attention
+            .sessions()
+            .filter(|session| self.attention.linked(session).is_none())
+            .map(|session| self.view(session))
+            .collect();
+        views.sort_by_key(|view| view.state == State::Ended);
+        views
+    }
+
+    /// Returns one session, whether it is listed or stands behind another.
+    pub fn session(&self, key: &SessionKey) -> Option<SessionView> {
+        self.attention.session(key).map(|session| self.view(session))
+    }
+
+    fn view(&self, session: &Session) -> SessionView {
+        let key = session.key();
+        let wait = session.shown_wait().filter(|_| !session.is_stale());
+        let state = match (wait, session.phase()) {
+            (Some(_), _) => State::Stuck,
+            // It waited too long without anything to look at: nobody can tell any more.
+            (None, _) if session.is_stale() => State::Unknown,
+            (None, Phase::Working) => State::Working,
+            (None, Phase::Registered | Phase::Idle) => State::Registered,
+            (None, Phase::Unknown) => State::Unknown,
+            (None, Phase::Ended) => State::Ended,
+        };
+        let counts = self.counts.get(key).copied().unwrap_or_default();
+        let prefix = format!("{}-", session.host());
+        let linked = self.attention.sessions().find(|other| {
+            other.is_posted() && self.attention.linked(other).is_some_and(|own| own.key() == key)
+        });
+        SessionView {
+            key: key.clone(),
+            host: session.host().to_owned(),
+            native_id: key.as_str().strip_prefix(&prefix).unwrap_or(key.as_str()).to_owned(),
+            state,
+            kind: wait.map(|wait| wait.kind),
+            since_ms: session.since().wall_ms,
+            message: wait.map(|wait| wait.message.clone()).unwrap_or_default(),
+            cwd: session.cwd().to_owned(),
+            transcript_path: session.transcript_path().to_owned(),
+            pane: session.pane().cloned(),
+            pane_uncertain: self.attention.pane_uncertain(session),
+            headless: session.is_headless(),
+            stale: session.is_stale(),
+            children: session.children(),
+            pending: session.waits().iter().filter(|wait| wait.is_blocking()).count(),
+            turns: counts.turns,
+            tools: counts.tools,
+            waits: session.closed_waits(),
+            linked: linked.map(|other| other.key().clone()),
+            evidence: session
+                .evidence()
+                .map(|evidence| Evidence {
+                    id: evidence.id.clone(),
+                    source: evidence.source.to_owned(),
+                    fact: evidence.fact.clone(),
+                    at_ms: evidence.at_ms,
+                })
+                .collect(),
+            looks_again: self
+                .attention
+                .timer_of(session)
+                .map(|(at_ms, why)| (self.wall_of(at_ms), why.to_owned())),
+        }
+    }
+}

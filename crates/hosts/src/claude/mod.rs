@@ -1,0 +1,6 @@
+//! Claude Code.
+
+pub mod signals;
+mod table;
+
+pub use table::TABLE;

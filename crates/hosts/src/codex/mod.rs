@@ -1,0 +1,6 @@
+//! Codex.
+
+pub mod signals;
+mod table;
+
+pub use table::TABLE;

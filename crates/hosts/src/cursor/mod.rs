@@ -1,0 +1,6 @@
+//! Cursor.
+
+pub mod signals;
+mod table;
+
+pub use table::TABLE;

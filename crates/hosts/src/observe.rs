@@ -1,0 +1,176 @@
+//! Canonical event to observations: the shared part. What differs between hosts is in each host's `signals.rs`.
+
+use herdbook_events::observation::{Facts, Observation, PaneRef, Signal, Source, ToolUse, WaitKind};
+use herdbook_events::{CanonicalEvent, Field, Origin, Process, SessionKey};
+use serde_json::value::RawValue;
+
+use crate::{canonical_text, claude, codex, cursor};
+
+/// The longest message text kept from a host, in bytes.
+const MESSAGE_BYTES: usize = 4_096;
+
+/// What a host's `signals.rs` says about one event.
+#[derive(Debug, Default)]
+pub struct Reading {
+    /// The subagent it is about.
+    pub agent: Option<String>,
+    /// The signals, in the order to be folded.
+    pub signals: Vec<Signal>,
+    /// A human sits at it, where the host says so.
+    pub attended: Option<bool>,
+    /// The pane that `TMUX_PANE` names may be another session's (overview D11).
+    pub pane_uncertain: bool,
+    /// `transcript_path` is the session's own on this event.
+    pub own_transcript: bool,
+}
+
+/// Returns what an event says about waiting. Events without a session, and hosts without signals, say nothing.
+pub fn observe(event: &CanonicalEvent, origin: &Origin) -> Vec<Observation> {
+    let Some(session) = event.session.as_deref().and_then(|id| SessionKey::hooked(&event.host, id)) else {
+        return Vec::new();
+    };
+    let reading = match event.host.as_str() {
+        "claude" => claude::signals::read(event, origin),
+        "codex" => codex::signals::read(event, origin),
+        "cursor" => cursor::signals::read(event, origin),
+        _ => return Vec::new(),
+    };
+    let mode = event.native_text("permission_mode");
+    let transcript =
+        || event.payload.text(Field::TranscriptPath).or_else(|| event.native_text("transcript_path"));
+    let facts = Facts {
+        cwd: event.payload.text(Field::Cwd).or_else(|| event.native_text("cwd")),
+        transcript_path: if reading.own_transcript { transcript() } else { None },
+        pane: pane(origin),
+        pane_uncertain: reading.pane_uncertain,
+        process: process(origin),
+        terminal: origin.tty.clone(),
+        attended: reading.attended,
+        asks_nobody: mode.map(|mode| mode == "bypassPermissions" || mode == "dontAsk"),
+        machine: origin.machine.clone(),
+    };
+    let observation = |signal| Observation {
+        session: session.clone(),
+        host: event.host.clone(),
+        agent: reading.agent.clone(),
+        turn: event.lineage.turn.clone(),
+        source: Source::Hook,
+        signal,
+        facts: facts.clone(),
+    };
+    reading.signals.into_iter().map(observation).collect()
+}
+
+/// The pane the hook's environment names.
+fn pane(origin: &Origin) -> Option<PaneRef> {
+    let pane = origin.var("TMUX_PANE")?.to_owned();
+    let (socket, server_pid) = origin.tmux_server().unwrap_or_default();
+    Some(PaneRef { socket: socket.to_owned(), server_pid, pane })
+}
+
+/// The agent's process: the one the host names, where it is an ancestor; else the hook's parent.
+fn process(origin: &Origin) -> Option<Process> {
+    let named: Option<u32> = origin.var("CLAUDE_PID").and_then(|pid| pid.parse().ok());
+    origin.ancestors.iter().find(|ancestor| Some(ancestor.pid) == named).or(origin.ancestors.first()).copied()
+}
+
+/// Returns the tool use an event is about. The fingerprint is the same for a request and its call: the command where
+/// there is one (Codex adds a description to the request), else the whole input.
+pub fn tool_use(event: &CanonicalEvent, agent_tools: &[&str]) -> ToolUse {
+    let text = |field, key| event.payload.text(field).or_else(|| event.native_text(key));
+    let name = text(Field::ToolName, "tool_name").unwrap_or_default();
+    let input = input(event);
+    let about = match input.and_then(|input| member_text(input, "command")) {
+        Some(command) => command,
+        None => input.map(canonical_text).unwrap_or_default(),
+    };
+    ToolUse {
+        id: text(Field::ToolUseId, "tool_use_id").filter(|id| !id.is_empty()),
+        starts_agent: agent_tools.contains(&name.as_str()),
+        fingerprint: format!("{name}\u{0}{about}"),
+        name,
+    }
+}
+
+fn input(event: &CanonicalEvent) -> Option<&RawValue> {
+    let present = event.payload.get(Field::ToolInput).map(|field| &*field.value);
+    present.or_else(|| event.native_member("tool_input"))
+}
+
+/// Returns the line for the human: `Tool: NAME | …` with the command, path, question or plan (overview section 4).
+pub fn describe(event: &CanonicalEvent, tool: &ToolUse) -> String {
+    const TELLING: [(&str, &str); 8] = [
+        ("command", "Command"),
+        ("file_path", "Path"),
+        ("notebook_path", "Path"),
+        ("path", "Path"),
+        ("url", "Url"),
+        ("query", "Query"),
+        ("plan", "Plan"),
+        ("description", "About"),
+    ];
+    let input = input(event);
+    let about = input.and_then(|input| {
+        let asked = questions(input);
+        if !asked.is_empty() {
+            return Some(format!("Question: {}", asked.join(" / ")));
+        }
+        TELLING.iter().find_map(|(key, word)| Some(format!("{word}: {}", member_text(input, key)?)))
+    });
+    let line = match about {
+        Some(about) => format!("Tool: {} | {about}", tool.name),
+        None => match input.map(RawValue::get) {
+            None | Some("{}" | "null") => format!("Tool: {}", tool.name),
+            Some(input) => format!("Tool: {} | {input}", tool.name),
+        },
+    };
+    bounded(line)
+}
+
+/// Texts of the questions of a question tool (`questions[].question`, or one `question`).
+fn questions(input: &RawValue) -> Vec<String> {
+    #[derive(serde::Deserialize)]
+    struct Asked {
+        question: Option<String>,
+    }
+    #[derive(serde::Deserialize)]
+    struct Input {
+        questions: Option<Vec<Asked>>,
+        question: Option<String>,
+    }
+    let Ok(read) = serde_json::from_str::<Input>(input.get()) else { return Vec::new() };
+    let many = read.questions.into_iter().flatten().filter_map(|asked| asked.question);
+    many.chain(read.question).filter(|question| !question.is_empty()).collect()
+}
+
+/// Returns a string member of a raw JSON object.
+pub fn member_text(object: &RawValue, key: &str) -> Option<String> {
+    let mut found = None;
+    herdbook_events::canonical::for_each_member(object.get(), |name, value| {
+        if name == key {
+            found = herdbook_events::canonical::read_text(value);
+        }
+    });
+    found.filter(|text| !text.is_empty())
+}
+
+/// Cuts a text to what is kept, at a character.
+pub fn bounded(mut text: String) -> String {
+    if text.len() > MESSAGE_BYTES {
+        let end = (0..=MESSAGE_BYTES).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
+/// Returns the first text that is there and not empty, else the default.
+pub fn first_of(texts: impl IntoIterator<Item = Option<String>>, default: &str) -> String {
+    let found = texts.into_iter().flatten().find(|text| !text.trim().is_empty());
+    bounded(found.unwrap_or_else(|| default.to_owned()))
+}
+
+/// Returns the kind of wait a tool stands for by itself, from a host's list of question tools.
+pub fn question_kind(name: &str, tools: &[(&str, WaitKind)]) -> Option<WaitKind> {
+    tools.iter().find(|(tool, _)| *tool == name).map(|(_, kind)| *kind)
+}

@@ -1,0 +1,222 @@
+//! The form of a host's contract: one declarative table a host, from which everything else is derived.
+
+use herdbook_events::{Family, Field};
+
+/// How a native value becomes the value of a payload field (reference: decodes).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decode {
+    /// The native value as it is.
+    None,
+    /// A string that holds JSON text: the parsed value, or the string itself where it does not parse.
+    JsonString,
+    /// A count: true when it is above zero.
+    PositiveCount,
+}
+
+/// One payload field of one native event: where it is read from, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// The canonical field.
+    pub field: Field,
+    /// The host's own top-level key.
+    pub key: &'static str,
+    /// How its value is read.
+    pub decode: Decode,
+}
+
+/// Whether `install` registers an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Install {
+    /// Always.
+    Always,
+    /// Only while a route is configured for it: it decides, floods or costs the host.
+    OnRoute,
+    /// Never, with the reason.
+    Never(&'static str),
+}
+
+/// One native event of a host.
+#[derive(Clone, Copy, Debug)]
+pub struct NativeEvent {
+    /// The name, as it is configured and sent.
+    pub name: &'static str,
+    /// The canonical family; none for events outside the 22 families.
+    pub family: Option<Family>,
+    /// Why it has no family.
+    pub outside: Option<&'static str>,
+    /// The mapped payload fields, in groups because most events share the same first ones.
+    pub fields: &'static [&'static [Mapping]],
+    /// A hook can stop or redirect what the event announces.
+    pub can_block: bool,
+    /// Whether `install` registers it.
+    pub install: Install,
+    /// The host's own time limit for hooks of this event in milliseconds, where it differs from the host's default.
+    pub limit_ms: Option<u32>,
+    /// The most that an entry may ask for in milliseconds, where the host caps it.
+    pub most_ms: Option<u32>,
+}
+
+impl NativeEvent {
+    /// Marks an event that a hook can block.
+    #[must_use]
+    pub const fn blocks(mut self) -> NativeEvent {
+        self.can_block = true;
+        self
+    }
+
+    /// Marks an event that is registered only for a route.
+    #[must_use]
+    pub const fn on_route(mut self) -> NativeEvent {
+        self.install = Install::OnRoute;
+        self
+    }
+
+    /// Marks an event that is never registered.
+    #[must_use]
+    pub const fn never(mut self, reason: &'static str) -> NativeEvent {
+        self.install = Install::Never(reason);
+        self
+    }
+
+    /// Sets the host's own time limit for this event.
+    #[must_use]
+    pub const fn limit_ms(mut self, limit_ms: u32) -> NativeEvent {
+        self.limit_ms = Some(limit_ms);
+        self
+    }
+
+    /// Sets the most that an entry of this event may ask for.
+    #[must_use]
+    pub const fn most_ms(mut self, most_ms: u32) -> NativeEvent {
+        self.most_ms = Some(most_ms);
+        self
+    }
+
+    /// Iterates over the mapped payload fields.
+    pub fn mappings(&self) -> impl Iterator<Item = &'static Mapping> + use<> {
+        self.fields.iter().flat_map(|group| group.iter())
+    }
+
+    /// Returns how a field of the payload is read, or nothing when the host does not report it here.
+    pub fn mapping(&self, field: Field) -> Option<&'static Mapping> {
+        self.mappings().find(|mapping| mapping.field == field)
+    }
+}
+
+/// The keys under which a host says what an event belongs to. The first key that holds a non-empty string wins.
+#[derive(Clone, Copy, Debug)]
+pub struct Identity {
+    /// The native event name.
+    pub event: &'static [&'static str],
+    /// The session.
+    pub session: &'static [&'static str],
+    /// The turn.
+    pub turn: &'static [&'static str],
+    /// The subagent.
+    pub agent: &'static [&'static str],
+    /// The parent session.
+    pub parent: &'static [&'static str],
+    /// The tool use.
+    pub tool_use: &'static [&'static str],
+    /// A list of directories whose first one stands in for a missing `cwd`.
+    pub roots: Option<&'static str>,
+}
+
+impl Identity {
+    /// What is tried for a host without a table.
+    pub const UNKNOWN_HOST: Identity = Identity {
+        event: &["hook_event_name"],
+        session: &["session_id"],
+        turn: &[],
+        agent: &[],
+        parent: &[],
+        tool_use: &[],
+        roots: None,
+    };
+}
+
+/// The contract of one host.
+#[derive(Clone, Copy, Debug)]
+pub struct HostTable {
+    /// The id used in records, for example `claude`.
+    pub host: &'static str,
+    /// The name for people.
+    pub title: &'static str,
+    /// Keys every event may carry.
+    pub common: &'static [&'static str],
+    /// Keys that say what an event belongs to.
+    pub identity: Identity,
+    /// Foreign event names the host also sends, each with its own name for the same event.
+    pub aliases: &'static [(&'static str, &'static str)],
+    /// Event names are compared without regard to ASCII case.
+    pub folds_case: bool,
+    /// The host's time limit for a hook in milliseconds; none where it is not documented.
+    pub limit_ms: Option<u32>,
+    /// The time-out that our entries ask for, in milliseconds.
+    pub entry_ms: u32,
+    /// All native events.
+    pub events: &'static [NativeEvent],
+}
+
+impl HostTable {
+    /// Returns the native event of that name, following aliases. Nothing for a name the table does not know.
+    pub fn event(&self, name: &str) -> Option<&'static NativeEvent> {
+        let same = |known: &str| known == name || (self.folds_case && known.eq_ignore_ascii_case(name));
+        self.events.iter().find(|event| same(event.name)).or_else(|| {
+            let (_, own) = self.aliases.iter().find(|(alias, _)| same(alias))?;
+            self.events.iter().find(|event| event.name == *own)
+        })
+    }
+
+    /// Returns the time-out in milliseconds that our entry of an event asks for: never more than the host grants.
+    pub fn entry_ms(&self, event: &NativeEvent) -> u32 {
+        event.most_ms.map_or(self.entry_ms, |most_ms| most_ms.min(self.entry_ms))
+    }
+}
+
+/// Describes an event of a family, registered always, that cannot block.
+pub(crate) const fn on(
+    name: &'static str,
+    family: Family,
+    fields: &'static [&'static [Mapping]],
+) -> NativeEvent {
+    NativeEvent {
+        name,
+        family: Some(family),
+        outside: None,
+        fields,
+        can_block: false,
+        install: Install::Always,
+        limit_ms: None,
+        most_ms: None,
+    }
+}
+
+/// Describes an event outside the families, with the reason why it is.
+pub(crate) const fn outside(name: &'static str, reason: &'static str) -> NativeEvent {
+    NativeEvent {
+        name,
+        family: None,
+        outside: Some(reason),
+        fields: &[],
+        can_block: false,
+        install: Install::Always,
+        limit_ms: None,
+        most_ms: None,
+    }
+}
+
+/// Maps a field to a key whose value is taken as it is.
+pub(crate) const fn is(field: Field, key: &'static str) -> Mapping {
+    Mapping { field, key, decode: Decode::None }
+}
+
+/// Maps a field to a key that holds JSON text.
+pub(crate) const fn json(field: Field, key: &'static str) -> Mapping {
+    Mapping { field, key, decode: Decode::JsonString }
+}
+
+/// Maps a field to a key that holds a count.
+pub(crate) const fn counted(field: Field, key: &'static str) -> Mapping {
+    Mapping { field, key, decode: Decode::PositiveCount }
+}

@@ -1,0 +1,169 @@
+//! Redaction inside raw JSON text: strings are read where they stand, nothing is parsed into values and printed again,
+//! so numbers, order, white space and escapes survive byte for byte.
+
+use std::borrow::Cow;
+
+use crate::find::{Span, merge, spans};
+use crate::names::{Class, class_of_member, secret_part};
+
+/// One open object or array.
+struct Level {
+    is_object: bool,
+    /// In an object: the next string is a member name.
+    expects_name: bool,
+    /// What the current member's name says; in an array: what the array's own name said.
+    class: Option<Class>,
+}
+
+/// Replaces secrets in the strings of `text`; `mark` appends the mark for a span of a decoded string.
+pub(crate) fn redact<'a>(text: &'a str, mark: &mut dyn FnMut(&mut String, &Span, &str)) -> Cow<'a, str> {
+    let bytes = text.as_bytes();
+    let mut levels: Vec<Level> = Vec::new();
+    let mut out = String::new();
+    let mut copied = 0;
+    let mut at = 0;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' => {
+                let start = at + 1;
+                let end = string_end(bytes, start);
+                let raw = &text[start..end];
+                let is_name = levels.last().is_some_and(|level| level.expects_name);
+                let class = if is_name { None } else { levels.last().and_then(|level| level.class) };
+                let decoded = decode(raw);
+                let mut found = spans(&decoded);
+                if let Some(class) = class
+                    && let Some((from, to)) = secret_part(class, &decoded)
+                {
+                    found.push(Span { start: from, end: to, kind: class.kind() });
+                    found = merge(found);
+                }
+                if is_name && let Some(level) = levels.last_mut() {
+                    level.class = class_of_member(&decoded);
+                }
+                if !found.is_empty() {
+                    for (span, raw_start, raw_end) in raw_spans(raw, &found) {
+                        out.push_str(&text[copied..start + raw_start]);
+                        mark(&mut out, &span, &decoded);
+                        copied = start + raw_end;
+                    }
+                }
+                at = end;
+            }
+            b'{' => levels.push(Level { is_object: true, expects_name: true, class: None }),
+            b'[' => {
+                let class = levels.last().and_then(|level| level.class);
+                levels.push(Level { is_object: false, expects_name: false, class });
+            }
+            b'}' | b']' => {
+                levels.pop();
+            }
+            b':' => {
+                if let Some(level) = levels.last_mut() {
+                    level.expects_name = false;
+                }
+            }
+            b',' => {
+                if let Some(level) = levels.last_mut()
+                    && level.is_object
+                {
+                    level.expects_name = true;
+                    level.class = None;
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[copied..]);
+    Cow::Owned(out)
+}
+
+/// Offset of the quote that closes the string whose contents begin at `start`, or the end of the text.
+fn string_end(bytes: &[u8], start: usize) -> usize {
+    let mut at = start;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' => return at,
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+/// Reads one character of a raw string: the character, and the bytes it takes there. What is no proper escape reads as
+/// its backslash; half a surrogate pair reads as U+FFFD.
+fn read_char(raw: &str) -> Option<(char, usize)> {
+    let first = raw.chars().next()?;
+    if first != '\\' {
+        return Some((first, first.len_utf8()));
+    }
+    let simple = match raw.as_bytes().get(1) {
+        Some(b'n') => '\n',
+        Some(b'r') => '\r',
+        Some(b't') => '\t',
+        Some(b'b') => '\u{8}',
+        Some(b'f') => '\u{c}',
+        Some(sign @ (b'"' | b'\\' | b'/')) => char::from(*sign),
+        Some(b'u') => return Some(read_unicode(raw)),
+        _ => return Some(('\\', 1)),
+    };
+    Some((simple, 2))
+}
+
+fn read_unicode(raw: &str) -> (char, usize) {
+    let unit = |at: usize| {
+        raw.get(at..at + 6)
+            .filter(|escape| escape.starts_with("\\u"))
+            .and_then(|escape| u32::from_str_radix(&escape[2..], 16).ok())
+    };
+    let Some(high) = unit(0) else { return ('\\', 1) };
+    if (0xD800..0xDC00).contains(&high)
+        && let Some(low @ 0xDC00..0xE000) = unit(6)
+        && let Some(c) = char::from_u32(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
+    {
+        return (c, 12);
+    }
+    (char::from_u32(high).unwrap_or(char::REPLACEMENT_CHARACTER), 6)
+}
+
+fn decode(raw: &str) -> Cow<'_, str> {
+    let Some(first) = raw.find('\\') else { return Cow::Borrowed(raw) };
+    let mut out = String::with_capacity(raw.len());
+    out.push_str(&raw[..first]);
+    let mut rest = &raw[first..];
+    while let Some((c, length)) = read_char(rest) {
+        out.push(c);
+        rest = &rest[length..];
+        // Plain stretches are copied at once.
+        let plain = rest.find('\\').unwrap_or(rest.len());
+        out.push_str(&rest[..plain]);
+        rest = &rest[plain..];
+    }
+    Cow::Owned(out)
+}
+
+/// Where spans of the decoded string lie in the raw one. Walks the string once more instead of keeping a table of
+/// offsets: secrets are rare, and strings can have many megabytes.
+fn raw_spans(raw: &str, found: &[Span]) -> Vec<(Span, usize, usize)> {
+    let mut placed = Vec::with_capacity(found.len());
+    let (mut raw_at, mut decoded_at) = (0, 0);
+    let mut advance = |target: usize| {
+        while decoded_at < target {
+            let Some((c, length)) = read_char(&raw[raw_at..]) else { break };
+            raw_at += length;
+            decoded_at += c.len_utf8();
+        }
+        raw_at
+    };
+    for span in found {
+        let start = advance(span.start);
+        let end = advance(span.end);
+        placed.push((*span, start, end));
+    }
+    placed
+}
