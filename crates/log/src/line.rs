@@ -18,6 +18,9 @@ pub const MAX_NAME_BYTES: usize = 128;
 /// The longest session id, in bytes (overview D6).
 pub const MAX_SESSION_ID_BYTES: usize = 1024;
 
+/// The highest seq: the largest integer that every JSON reader keeps exactly.
+const MAX_SEQ: u64 = 1 << 53;
+
 /// Bytes of `,"crc":"xxxxxxxx"}` at the end of each line, without the line feed.
 pub(crate) const SUFFIX_BYTES: usize = 18;
 
@@ -127,7 +130,7 @@ impl Shape {
         cursor.literal(b"\",\"sessionId\":")?;
         let session = cursor.string()?;
         cursor.literal(b",\"seq\":")?;
-        let seq = cursor.number().filter(|seq| *seq > 0)?;
+        let seq = cursor.number().filter(|seq| (1..=MAX_SEQ).contains(seq))?;
         cursor.literal(b",\"ts\":")?;
         let ts_ms = cursor.number()?;
         cursor.literal(b",\"type\":\"")?;
@@ -295,6 +298,7 @@ mod tests {
             "{}",
             "\0\0\0",
             r#"{"v":1,"id":"x","sessionId":"j","seq":0,"ts":1,"type":"t","payload":{},"crc":"00000000"}"#,
+            r#"{"v":1,"id":"x","sessionId":"j","seq":18446744073709551615,"ts":1,"type":"t","payload":{},"crc":"00000000"}"#,
         ] {
             assert_eq!(Shape::read(line.as_bytes()), None, "{line}");
         }

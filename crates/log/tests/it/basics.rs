@@ -143,6 +143,48 @@ fn written_records_are_synced_soon_though_nobody_asks() {
 }
 
 #[test]
+fn a_reader_keeps_up_with_a_busy_writer() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().join("journal");
+    let (store, _) = Store::open(&dir, Options { segment_bytes: 20_000, ..options(&dir) }).unwrap();
+    let writer = std::thread::spawn(move || {
+        for number in 1..=1000 {
+            let size = number as usize * 7919 % 3000;
+            answer(&send(&store, vec![padded_record(number, size)], Durability::Written)).unwrap();
+        }
+    });
+    let mut reader = Reader::open(&dir);
+    let mut expected = 1;
+    crate::support::until("all is read", || {
+        for line in reader.by_ref() {
+            assert_eq!(line.unwrap().seq, expected);
+            expected += 1;
+        }
+        expected > 1000
+    });
+    writer.join().unwrap();
+}
+
+#[test]
+fn the_last_handle_may_be_dropped_inside_an_answer() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().join("journal");
+    let (store, _) = Store::open(&dir, options(&dir)).unwrap();
+    let store = Arc::new(store);
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let held = Arc::clone(&store);
+    let (release, may_go) = std::sync::mpsc::channel::<()>();
+    store.append(vec![record(1)], Durability::Written, move |_| {
+        let _ = may_go.recv();
+        drop(held);
+        let _ = sender.send(());
+    });
+    drop(store);
+    drop(release);
+    receiver.recv_timeout(std::time::Duration::from_secs(60)).unwrap();
+}
+
+#[test]
 fn eight_threads_append_at_once() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path().join("journal");

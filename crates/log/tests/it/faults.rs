@@ -313,3 +313,32 @@ fn one_sync_answers_all_who_wait() {
     }
     assert_eq!(disk.syncs() - before, 1);
 }
+
+#[test]
+fn a_reader_that_follows_while_writes_are_cut_back_sees_no_damage() {
+    let disk = Disk::new();
+    let store = open(Options { segment_bytes: 20_000, ..on(&disk) });
+    let mut reader = Reader::with_storage(Arc::new(disk.clone()));
+    let writer = {
+        let disk = disk.clone();
+        std::thread::spawn(move || {
+            for number in 1..=300 {
+                // Half of this line and no more fits; then there is room again.
+                disk.set(|faults| faults.room = Some(400));
+                let waiting = send(&store, vec![padded_record(number, 700)], Durability::Written);
+                until("the failure is said", || store.health().error.is_some());
+                disk.set(|faults| faults.room = None);
+                assert_eq!(answer(&waiting).unwrap().first_seq, number);
+            }
+        })
+    };
+    let mut expected = 1;
+    until("all is read", || {
+        for line in reader.by_ref() {
+            assert_eq!(line.unwrap().seq, expected);
+            expected += 1;
+        }
+        expected > 300
+    });
+    writer.join().unwrap();
+}
