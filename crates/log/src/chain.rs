@@ -57,6 +57,8 @@ pub(crate) struct Chain {
     bad: u64,
     /// Crcs, beside the last good one, which the next line may continue.
     anchors: Vec<u32>,
+    /// The crc of the damaged line before is known, so the next line has to continue it.
+    strict: bool,
     held: Option<Held>,
     /// Reading a segment that repeats lines of the one before (after a failed sync).
     overlap: bool,
@@ -76,6 +78,7 @@ impl Chain {
             last_seq: 0,
             bad: 0,
             anchors: Vec::new(),
+            strict: false,
             held: None,
             overlap: false,
             trust_first: false,
@@ -130,6 +133,15 @@ impl Chain {
     pub(crate) fn judge(&mut self, bytes: &[u8], place: Place, verdicts: &mut Vec<Verdict>) -> Judged {
         let Some(shape) = Shape::read(bytes) else {
             self.refuse(place, DamageKind::Malformed, verdicts);
+            let text = bytes.len().checked_sub(line::SUFFIX_BYTES).filter(|_| self.started);
+            if let Some(text) = text {
+                self.remember(crc32c::crc32c_append(self.last_crc, &bytes[..text]));
+            }
+            let crc = line::read_crc(bytes);
+            self.strict = crc.is_some();
+            if let Some((_, crc)) = crc {
+                self.remember(crc);
+            }
             return Judged::Doubtful;
         };
         if std::mem::take(&mut self.overlap) {
@@ -151,6 +163,7 @@ impl Chain {
             return Judged::Right;
         }
         let verified = continues(self.last_crc, bytes, &shape)
+            || self.held.as_ref().is_some_and(|held| continues(held.shape.crc, bytes, &shape))
             || self.anchors.iter().any(|anchor| continues(*anchor, bytes, &shape));
         if shape.seq <= self.last_seq {
             self.reject_held(verdicts);
@@ -175,8 +188,7 @@ impl Chain {
         }
         // A line that directly follows the last good one has to continue it; so has one after lines whose crcs are
         // known. Anything else may be right: the next line will tell.
-        let known =
-            seq_is_next(&shape, self.last_seq, self.bad) && (self.bad == 0 || !self.anchors.is_empty());
+        let known = seq_is_next(&shape, self.last_seq, self.bad) && (self.bad == 0 || self.strict);
         if known || shape.seq == self.last_seq + 1 {
             self.reject_held(verdicts);
             let seq = self.last_seq + 1 + self.bad;
@@ -184,6 +196,7 @@ impl Chain {
             self.bad += 1;
             self.remember(computed);
             self.remember(shape.crc);
+            self.strict = true;
             verdicts.push(self.damage(place, seq, Some(shape.seq), DamageKind::WrongCrc));
             return Judged::Doubtful;
         }
@@ -228,6 +241,7 @@ impl Chain {
         self.last_seq = shape.seq;
         self.last_crc = shape.crc;
         self.bad = 0;
+        self.strict = false;
         self.anchors.clear();
         self.trust_first = false;
         self.unverified_seq = 0;

@@ -18,8 +18,11 @@ pub const MAX_NAME_BYTES: usize = 128;
 /// The longest session id, in bytes (overview D6).
 pub const MAX_SESSION_ID_BYTES: usize = 1024;
 
+/// The highest seq: the largest integer that every JSON reader keeps exactly.
+const MAX_SEQ: u64 = 1 << 53;
+
 /// Bytes of `,"crc":"xxxxxxxx"}` at the end of each line, without the line feed.
-const SUFFIX_BYTES: usize = 18;
+pub(crate) const SUFFIX_BYTES: usize = 18;
 
 /// One record to append. It becomes one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,17 +121,7 @@ pub(crate) struct Shape {
 impl Shape {
     /// Reads the shape of one line without its line feed.
     pub(crate) fn read(line: &[u8]) -> Option<Shape> {
-        let body = line.len().checked_sub(SUFFIX_BYTES)?;
-        let hex = line[body..].strip_prefix(b",\"crc\":\"")?.strip_suffix(b"\"}")?;
-        let mut crc = 0;
-        for byte in hex {
-            let digit = match byte {
-                b'0'..=b'9' => byte - b'0',
-                b'a'..=b'f' => byte - b'a' + 10,
-                _ => return None,
-            };
-            crc = (crc << 4) | u32::from(digit);
-        }
+        let (body, crc) = read_crc(line)?;
         let mut cursor = Cursor { line: &line[..body], at: 0 };
         cursor.literal(b"{\"v\":")?;
         let version = cursor.number()?;
@@ -137,7 +130,7 @@ impl Shape {
         cursor.literal(b"\",\"sessionId\":")?;
         let session = cursor.string()?;
         cursor.literal(b",\"seq\":")?;
-        let seq = cursor.number().filter(|seq| *seq > 0)?;
+        let seq = cursor.number().filter(|seq| (1..=MAX_SEQ).contains(seq))?;
         cursor.literal(b",\"ts\":")?;
         let ts_ms = cursor.number()?;
         cursor.literal(b",\"type\":\"")?;
@@ -157,6 +150,22 @@ impl Shape {
             body,
         })
     }
+}
+
+/// Reads how many bytes the crc of a line covers, and the crc that stands at its end.
+pub(crate) fn read_crc(line: &[u8]) -> Option<(usize, u32)> {
+    let body = line.len().checked_sub(SUFFIX_BYTES)?;
+    let hex = line[body..].strip_prefix(b",\"crc\":\"")?.strip_suffix(b"\"}")?;
+    let mut crc = 0;
+    for byte in hex {
+        let digit = match byte {
+            b'0'..=b'9' => byte - b'0',
+            b'a'..=b'f' => byte - b'a' + 10,
+            _ => return None,
+        };
+        crc = (crc << 4) | u32::from(digit);
+    }
+    Some((body, crc))
 }
 
 struct Cursor<'a> {
@@ -289,6 +298,7 @@ mod tests {
             "{}",
             "\0\0\0",
             r#"{"v":1,"id":"x","sessionId":"j","seq":0,"ts":1,"type":"t","payload":{},"crc":"00000000"}"#,
+            r#"{"v":1,"id":"x","sessionId":"j","seq":18446744073709551615,"ts":1,"type":"t","payload":{},"crc":"00000000"}"#,
         ] {
             assert_eq!(Shape::read(line.as_bytes()), None, "{line}");
         }

@@ -148,7 +148,12 @@ impl Reader {
     fn leave_segment(&mut self) -> Option<()> {
         let current = self.current.as_mut()?;
         let after = current.name;
-        let next = find_segment(&*self.storage, |name| name > after)?;
+        let Some(next) = find_segment(&*self.storage, |name| name > after) else {
+            // No writer goes on from a line that nothing vouches for, so there is nothing to wait for.
+            self.chain.reject_held(&mut self.verdicts);
+            self.take_verdicts();
+            return (!self.ready.is_empty()).then_some(());
+        };
         // The next segment was found after the end of this one was seen: what was appended in between comes first.
         match current.source.next() {
             Ok(Next::Line(_) | Next::TooLong) => {

@@ -23,7 +23,9 @@ pub(crate) enum Next {
 pub(crate) struct LineSource {
     file: Box<dyn LogFile>,
     limit: usize,
+    /// Read bytes are in the first `filled` places.
     buffer: Vec<u8>,
+    filled: usize,
     /// Where the next line starts in the buffer, and in the file.
     start: usize,
     start_offset: u64,
@@ -42,6 +44,7 @@ impl LineSource {
             file,
             limit: MAX_LINE_BYTES,
             buffer: Vec::new(),
+            filled: 0,
             start: 0,
             start_offset: 0,
             searched: 0,
@@ -70,7 +73,7 @@ impl LineSource {
     /// have cut half a line back and written another one in its place.
     pub(crate) fn rewind(&mut self) {
         (self.line, self.start_offset) = self.handed;
-        self.buffer.clear();
+        self.filled = 0;
         self.start = 0;
         self.searched = 0;
         self.skipping = false;
@@ -79,7 +82,7 @@ impl LineSource {
     pub(crate) fn next(&mut self) -> io::Result<Next> {
         self.handed = (self.line, self.start_offset);
         loop {
-            if let Some(found) = memchr::memchr(b'\n', &self.buffer[self.searched..]) {
+            if let Some(found) = memchr::memchr(b'\n', &self.buffer[self.searched..self.filled]) {
                 let end = self.searched + found;
                 let line = self.start..end;
                 self.start_offset += (end + 1 - self.start) as u64;
@@ -89,39 +92,45 @@ impl LineSource {
                 let too_long = std::mem::take(&mut self.skipping) || line.len() >= self.limit;
                 return Ok(if too_long { Next::TooLong } else { Next::Line(line) });
             }
-            if self.skipping || self.buffer.len() - self.start >= self.limit {
+            if self.skipping || self.filled - self.start >= self.limit {
                 self.skipping = true;
-                self.start_offset += (self.buffer.len() - self.start) as u64;
-                self.buffer.clear();
+                self.start_offset += (self.filled - self.start) as u64;
+                self.filled = 0;
                 self.start = 0;
             }
-            self.searched = self.buffer.len();
+            self.searched = self.filled;
             if self.fill()? == 0 {
-                return Ok(Next::End(self.start..self.buffer.len()));
+                return Ok(Next::End(self.start..self.filled));
             }
         }
     }
 
     fn fill(&mut self) -> io::Result<usize> {
-        self.buffer.drain(..self.start);
+        let kept = self.filled - self.start;
+        // Twice as much each time a long line goes on, so that it is copied a bounded number of times; back to the
+        // usual size after it.
+        let wanted = (2 * kept).clamp(CHUNK_BYTES, self.limit.max(CHUNK_BYTES) + CHUNK_BYTES);
+        if wanted > self.buffer.len() || self.buffer.len() > 16 * wanted {
+            let mut larger = vec![0; wanted];
+            larger[..kept].copy_from_slice(&self.buffer[self.start..self.filled]);
+            self.buffer = larger;
+        } else if kept < self.buffer.len() {
+            self.buffer.copy_within(self.start..self.filled, 0);
+        }
         self.searched -= self.start;
         self.start = 0;
-        let have = self.buffer.len();
-        if have < CHUNK_BYTES && self.buffer.capacity() > 16 * CHUNK_BYTES {
-            self.buffer.shrink_to(2 * CHUNK_BYTES);
-        }
-        // Twice as much each time a long line goes on, so that it is copied a bounded number of times.
-        let room = CHUNK_BYTES.max(have).min(self.limit);
-        self.buffer.resize(have + room, 0);
-        let offset = self.start_offset + have as u64;
-        let read = loop {
-            match self.file.read_at(&mut self.buffer[have..], offset) {
+        self.filled = kept;
+        let offset = self.start_offset + kept as u64;
+        loop {
+            match self.file.read_at(&mut self.buffer[kept..], offset) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                other => break other,
+                Err(error) => return Err(error),
+                Ok(read) => {
+                    self.filled += read;
+                    return Ok(read);
+                }
             }
-        };
-        self.buffer.truncate(have + *read.as_ref().unwrap_or(&0));
-        read
+        }
     }
 }
 
@@ -188,6 +197,6 @@ mod tests {
         assert_eq!((read(&mut source).as_str(), source.handed()), ("too long", (2, 3)));
         assert_eq!((read(&mut source).as_str(), source.handed()), ("line ok again", (3, 1004)));
         assert_eq!(read(&mut source), "end ");
-        assert!(source.buffer.capacity() < 2 * CHUNK_BYTES);
+        assert_eq!(source.buffer.len(), CHUNK_BYTES);
     }
 }

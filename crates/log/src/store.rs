@@ -141,7 +141,9 @@ pub enum AppendError {
     /// The code failed while it wrote this batch.
     #[error("the writer failed inside this batch; nothing of it was kept")]
     Panicked,
-    /// Two syncs failed one after the other: what was written may not be durable, and no more is written.
+    /// Two syncs failed one after the other: what was written may not be durable, and no more is written. Opening
+    /// the log again reads what the system still has in memory; whether that is on the disk only a restart of the
+    /// machine can tell.
     #[error("the log is read-only until it is opened again: {reason}")]
     ReadOnly {
         /// What failed.
@@ -340,7 +342,9 @@ impl Store {
     pub fn close(&self) -> Health {
         self.queue.close();
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(running) = running {
+        // The last handle may be dropped inside an answer, on the writer's own thread, which cannot wait for itself.
+        let joinable = running.filter(|running| running.thread.thread().id() != std::thread::current().id());
+        if let Some(running) = joinable {
             // The thread answers for its own panics; there is nothing more to learn from the join.
             drop(running.thread.join());
         }

@@ -81,6 +81,8 @@ pub(crate) struct Writer {
     failure: Option<Failure>,
     read_only: Option<String>,
     failed_cuts: u32,
+    /// What follows the segment's last whole append may be lines that were refused.
+    tainted: bool,
     failed_syncs: u64,
     panics: u64,
     /// Unsynced lines are being moved to a new segment.
@@ -142,6 +144,7 @@ impl Writer {
             failure: None,
             read_only: None,
             failed_cuts: 0,
+            tainted: false,
             failed_syncs: 0,
             panics: 0,
             moving: false,
@@ -335,6 +338,7 @@ impl Writer {
             segment.file.cut(segment.length)?;
             segment.dirty = false;
             self.failed_cuts = 0;
+            self.tainted = false;
         }
         Ok(())
     }
@@ -346,10 +350,15 @@ impl Writer {
             if self.failed_cuts < 2 {
                 return Err(error);
             }
-            // Half a line that cannot be cut off is left behind, and the file with it.
             self.failed_cuts = 0;
             self.end_sync();
-            self.move_on(&format!("could not cut back: {error}"));
+            if self.tainted {
+                // Its seqs would be given again to other records, and readers believe the first ones.
+                self.make_read_only(&format!("could not cut back a refused batch: {error}"));
+            } else {
+                // Half a line that cannot be cut off is left behind, and the file with it.
+                self.move_on(&format!("could not cut back: {error}"));
+            }
         }
         let full = self
             .segment
@@ -519,6 +528,7 @@ impl Writer {
         self.answer_waiters();
         self.refuse_waiters(self.written_seq, &AppendError::Panicked);
         self.forget_unwritten();
+        self.tainted = self.segment.as_ref().is_some_and(|segment| segment.dirty);
         drop(self.cut_tail());
     }
 
@@ -539,13 +549,13 @@ impl Writer {
     }
 
     fn publish(&self) {
+        let waiting = self.encoder.next_seq - 1 - self.written_seq;
         let failure = self.failure.as_ref().map(|failure| {
-            let waiting = self.encoder.next_seq - 1 - self.written_seq;
+            let (records, wait) = if waiting == 1 { ("record", "waits") } else { ("records", "wait") };
+            let (bytes, every) = (self.unwritten_bytes, self.retry_every.as_millis());
+            let text = &failure.text;
             format!(
-                "{}; {waiting} records ({} bytes) wait in memory, trying again every {} ms",
-                failure.text,
-                self.unwritten_bytes,
-                self.retry_every.as_millis()
+                "{text}; {waiting} {records} ({bytes} bytes) {wait} in memory, trying again every {every} ms"
             )
         });
         let read_only =
@@ -555,9 +565,8 @@ impl Writer {
             health.synced_seq = self.synced_seq;
             health.error = read_only.or(failure);
             health.read_only = self.read_only.is_some();
-            health.pending_bytes = if self.failure.is_some() { self.unwritten_bytes } else { 0 };
-            health.pending_records =
-                if self.failure.is_some() { self.encoder.next_seq - 1 - self.written_seq } else { 0 };
+            health.pending_bytes = self.unwritten_bytes;
+            health.pending_records = waiting;
             health.lost = self.lost_total;
             health.failed_syncs = self.failed_syncs;
             health.panics = self.panics;

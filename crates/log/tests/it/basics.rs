@@ -143,6 +143,48 @@ fn written_records_are_synced_soon_though_nobody_asks() {
 }
 
 #[test]
+fn a_reader_keeps_up_with_a_busy_writer() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().join("journal");
+    let (store, _) = Store::open(&dir, Options { segment_bytes: 20_000, ..options(&dir) }).unwrap();
+    let writer = std::thread::spawn(move || {
+        for number in 1..=1000 {
+            let size = number as usize * 7919 % 3000;
+            answer(&send(&store, vec![padded_record(number, size)], Durability::Written)).unwrap();
+        }
+    });
+    let mut reader = Reader::open(&dir);
+    let mut expected = 1;
+    crate::support::until("all is read", || {
+        for line in reader.by_ref() {
+            assert_eq!(line.unwrap().seq, expected);
+            expected += 1;
+        }
+        expected > 1000
+    });
+    writer.join().unwrap();
+}
+
+#[test]
+fn the_last_handle_may_be_dropped_inside_an_answer() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().join("journal");
+    let (store, _) = Store::open(&dir, options(&dir)).unwrap();
+    let store = Arc::new(store);
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let held = Arc::clone(&store);
+    let (release, may_go) = std::sync::mpsc::channel::<()>();
+    store.append(vec![record(1)], Durability::Written, move |_| {
+        let _ = may_go.recv();
+        drop(held);
+        let _ = sender.send(());
+    });
+    drop(store);
+    drop(release);
+    receiver.recv_timeout(std::time::Duration::from_secs(60)).unwrap();
+}
+
+#[test]
 fn eight_threads_append_at_once() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path().join("journal");
@@ -177,4 +219,47 @@ fn eight_threads_append_at_once() {
     assert_eq!(damage, vec![]);
     assert_eq!(read.iter().map(|(seq, _)| *seq).collect::<Vec<_>>(), (1..=320).collect::<Vec<_>>());
     assert_eq!(read, acked);
+}
+
+#[test]
+fn links_pipes_and_foreign_modes_are_refused() {
+    // Case F-111: what others may have planted is neither followed nor waited for.
+    let scratch = tempfile::tempdir().unwrap();
+    let victim = scratch.path().join("victim");
+    std::fs::create_dir(&victim).unwrap();
+    let refused = |dir: &std::path::Path, what: &str| {
+        let Err(error) = Store::open(dir, options(dir)) else { panic!("{what}: opened") };
+        assert!(matches!(error, OpenError::Io { .. }), "{what}: {error:?}");
+    };
+    let dir = scratch.path().join("link");
+    std::os::unix::fs::symlink(&victim, &dir).unwrap();
+    refused(&dir, "a linked folder");
+
+    let dir = scratch.path().join("open");
+    std::fs::create_dir(&dir).unwrap();
+    std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o777)).unwrap();
+    refused(&dir, "a folder all may write to");
+    std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o755)).unwrap();
+    drop(Store::open(&dir, options(&dir)).unwrap());
+    assert_eq!(std::fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o700);
+
+    for planted in ["segment", "lock"] {
+        for pipe in [false, true] {
+            let dir = scratch.path().join(format!("{planted}-{pipe}"));
+            std::fs::create_dir(&dir).unwrap();
+            std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o700)).unwrap();
+            let path = match planted {
+                "segment" => dir.join("0000000001.jsonl"),
+                _ => dir.with_extension("LOCK"),
+            };
+            if pipe {
+                rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)
+                    .unwrap();
+            } else {
+                std::os::unix::fs::symlink(victim.join("file"), &path).unwrap();
+            }
+            refused(&dir, &format!("{planted}, pipe: {pipe}"));
+        }
+    }
+    assert_eq!(std::fs::read_dir(&victim).unwrap().count(), 0);
 }
