@@ -54,12 +54,7 @@ pub fn call(role: &str, input: &Value) -> Result<Value, CallError> {
         }
         "jump_plan" => {
             let target: Option<JumpTarget> = read(&input["target"])?;
-            let mut plan = json!(herdbook_machine::jump_plan(&read::<Caller>(input)?, target.as_ref()));
-            // The socket is the target's own; a table says what is decided.
-            if let Some(members) = plan.as_object_mut() {
-                members.remove("socket");
-            }
-            plan
+            json!(herdbook_machine::jump_plan(&read::<Caller>(input)?, target.as_ref()))
         }
         "same_process" => {
             let (recorded, now) = (maybe_identity(&input["recorded"])?, maybe_identity(&input["now"])?);
