@@ -6,6 +6,7 @@ use std::io;
 use std::path::PathBuf;
 
 use herdbook_api::ClientError;
+use herdbook_daemon::DaemonError;
 
 use crate::exit::Exit;
 use crate::model::Unchosen;
@@ -47,6 +48,9 @@ pub enum Problem {
     /// A signal ended the command.
     #[error("interrupted")]
     Interrupted,
+    /// The daemon could not start.
+    #[error(transparent)]
+    Daemon(#[from] DaemonError),
     /// This program could not be started again.
     #[error("could not start a daemon")]
     Program(#[source] io::Error),
@@ -94,6 +98,7 @@ impl Problem {
     pub fn exit(&self) -> Exit {
         match self {
             Problem::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Ok,
+            Problem::Daemon(DaemonError::AlreadyRunning { .. }) => Exit::Running,
             Problem::Down { .. } => Exit::Down,
             Problem::Answer(ClientError::Timeout(_)) => Exit::Down,
             Problem::Answer(error) if error.is_not_found() => Exit::NoSession,
@@ -107,6 +112,9 @@ impl Problem {
     fn hint(&self) -> Option<Cow<'static, str>> {
         let words = match self {
             Problem::NotUp { log, .. } => return Some(format!("read {}", log.display()).into()),
+            Problem::Daemon(DaemonError::AlreadyRunning { .. }) => {
+                Some("`herdbook status` shows it, `herdbook down` ends it")
+            }
             Problem::Down { .. } => Some("run `herdbook up`"),
             Problem::Answer(ClientError::Timeout(_)) => {
                 Some("look into daemon.log in the state folder, or run `herdbook down` and `herdbook up`")

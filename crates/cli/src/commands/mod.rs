@@ -1,5 +1,6 @@
 //! The subcommands: one file each, with its arguments first and then `run`.
 
+mod daemon;
 mod demo;
 mod down;
 pub mod hook;
@@ -44,6 +45,7 @@ pub struct Context<'a> {
 pub enum Command {
     Up(up::Args),
     Down(down::Args),
+    Daemon(daemon::Args),
     Ls(ls::Args),
     Skip(skip::Args),
     Snooze(snooze::Args),
@@ -66,6 +68,7 @@ impl Command {
         match self {
             Command::Up(_) => up::run(context),
             Command::Down(_) => down::run(context),
+            Command::Daemon(args) => daemon::run(&args, context),
             Command::Ls(args) => ls::run(&args, context),
             Command::Skip(args) => skip::run(&args, context),
             Command::Snooze(args) => snooze::run(&args, context),

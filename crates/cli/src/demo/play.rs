@@ -185,7 +185,7 @@ impl<'a> Play<'a> {
         let total = format!("  {} in all; {damage}", counted(kinds.values().sum(), "line"));
         self.printer.line(&Line::new().text(&total, Style::Plain))?;
         self.printer.line(&Line::new())?;
-        self.printer.line(&Line::new().own("The demonstration's daemon, panes and folder are gone now. For your own agents: `herdbook up`, then the README."))?;
+        self.printer.line(&Line::new().own("Daemon, panes and folder of the demonstration go now. For your own agents: `herdbook up`, then the README."))?;
         self.printer.flush()?;
         Ok(())
     }
