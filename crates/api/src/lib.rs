@@ -1,1 +1,46 @@
-//! api.
+//! The daemon's HTTP requests and answers as types, and a small blocking client over its unix socket.
+//!
+//! Two sets of routes exist: those of the Trail Boss reference with its own member names ([`trail`]), and our own under
+//! `/v1` ([`v1`]): snake_case, times are Unix milliseconds and end in `_at`, durations end in `_ms`. Words such as
+//! states and kinds are plain strings here, so that an older client shows a newer daemon's word instead of failing.
+//!
+//! | route | request | answer |
+//! | --- | --- | --- |
+//! | `GET /v1/status` | | [`v1::Status`] |
+//! | `GET /v1/queue?after=CURSOR` | | [`v1::Queue`], every entry, 1,000 a page |
+//! | `POST /v1/queue/skip` | [`v1::Skip`] or no body | [`v1::Acted`] |
+//! | `POST /v1/queue/snooze` | [`v1::Snooze`] | [`v1::Acted`] |
+//! | `POST /v1/queue/pin` | [`v1::Pin`] | [`v1::Acted`] |
+//! | `POST /v1/queue/settle` | [`v1::Settle`] | [`v1::Acted`] |
+//! | `GET /v1/sessions?after=CURSOR` | | [`v1::Sessions`], 1,000 a page |
+//! | `GET /v1/sessions/{key}` | | [`v1::Session`] |
+//! | `GET /v1/sessions/{key}/why` | | [`v1::Why`] |
+//! | `GET /v1/attention` | header `Last-Event-ID` | server-sent events, see [`client::Attention`] |
+//! | `POST /v1/hooks/{host}?event=NAME` | the host's bytes | [`trail::Accepted`] |
+//! | `GET /queue` | | [`trail::Queue`], entries in cooldown left out |
+//! | `GET /next`, `POST /skip` | | [`trail::Next`] |
+//! | `GET /status` | | [`trail::Status`] |
+//! | `POST /event`, `POST /event/normalized` | | [`trail::Accepted`] |
+//!
+//! Whatever is refused answers with [`ErrorBody`]. It reads no environment and makes no words for a terminal. Start
+//! with [`client::Client`].
+
+pub mod client;
+mod http;
+mod path;
+mod sse;
+pub mod trail;
+pub mod v1;
+
+pub use client::{Client, ClientError};
+pub use path::{encode_segment, session_path};
+pub use sse::SseEvent;
+
+use serde::{Deserialize, Serialize};
+
+/// The body of every answer that is not 2xx.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorBody {
+    /// What is wrong, and what to do about it.
+    pub error: String,
+}

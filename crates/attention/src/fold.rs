@@ -430,9 +430,8 @@ impl Attention {
             }
             // It comes seconds late: where the host sends requests, they decide (case F-021).
             WaitKind::Elicitation => !blocked && !session.elicits,
-            _ => {
-                !blocked && !session.asks_by_request && !(kind == WaitKind::Permission && session.asks_nobody)
-            }
+            WaitKind::Permission if session.asks_nobody => false,
+            _ => !blocked && !session.asks_by_request,
         };
         if opens {
             let returns = session.waits.is_empty();

@@ -112,10 +112,25 @@ impl Attention {
 
     /// Takes everything that waits as announced: for waits that were there before the daemon was.
     pub fn silence_pending(&mut self) {
-        for wait in self.sessions.values_mut().flat_map(|session| &mut session.waits) {
-            wait.announced |= wait.announce_at_ms.take().is_some();
+        for session in self.sessions.values_mut() {
+            for wait in &mut session.waits {
+                wait.announced |= wait.announce_at_ms.take().is_some();
+            }
+            if let Some(place) = &mut session.place {
+                place.called = true;
+            }
         }
         self.sweep_at_ms = None;
+    }
+
+    /// Forgets when hooks started: those times count from the boot, and the machine may have booted since.
+    pub fn forget_stamps(&mut self) {
+        for session in self.sessions.values_mut() {
+            session.main_stamp_ms = None;
+            session.waits.iter_mut().for_each(|wait| wait.stamp_ms = None);
+            session.open_tools.iter_mut().for_each(|open| open.stamp_ms = None);
+            session.over_tools.iter_mut().for_each(|over| over.stamp_ms = None);
+        }
     }
 
     /// Returns the next time at which [`Attention::advance`] or [`Attention::calls`] may have something to do.
@@ -167,22 +182,25 @@ impl Attention {
 
     /// Applies what only time changes, up to `at`.
     pub fn advance(&mut self, at: Moment) -> Vec<Transition> {
-        let due: Vec<SessionKey> = self
+        let mut due: Vec<(u64, SessionKey)> = self
             .sessions
             .values()
-            .filter(|session| self.timer_of(session).is_some_and(|(when, _)| when <= at.at_ms))
-            .map(|session| session.key.clone())
+            .filter_map(|session| Some((self.timer_of(session)?.0, session.key.clone())))
+            .filter(|(when, _)| *when <= at.at_ms)
             .collect();
+        due.sort();
         let mut transitions = Vec::new();
-        for key in due {
+        for (when, key) in due {
+            // It counts from when it was due, however late the tick comes.
+            let when = Moment { at_ms: when, wall_ms: at.wall_ms.saturating_sub(at.at_ms - when) };
             let cause = Cause { source: "timer", fact: "no sign for too long".into(), ..Cause::default() };
             let Some(session) = self.sessions.get_mut(&key) else { continue };
-            session.note(at, &cause);
+            session.note(when, &cause);
             if session.waits.is_empty() {
-                session.enter(Phase::Unknown, at);
+                session.enter(Phase::Unknown, when);
             } else if let Some(place) = &mut session.place {
                 place.stale = true;
-                transitions.push(transition(session, unstuck(session, at), &cause));
+                transitions.push(transition(session, unstuck(session, when), &cause));
             }
         }
         self.forget(at);
@@ -193,6 +211,7 @@ impl Attention {
     pub fn calls(&mut self, at: Moment) -> Option<Call> {
         let due = |wait: &Wait| wait.announce_at_ms.is_some_and(|when| when <= at.at_ms);
         if !self.sessions.values().flat_map(|session| &session.waits).any(due) {
+            self.sweep_at_ms = None;
             return None;
         }
         let sweep = *self.sweep_at_ms.get_or_insert(at.at_ms + self.limits.group_ms);
@@ -202,10 +221,16 @@ impl Attention {
         self.sweep_at_ms = None;
         let focused =
             self.focus.as_ref().filter(|(_, used)| at.at_ms.saturating_sub(*used) <= self.limits.focus_ms);
+        // The hook-fed session on the same pane speaks for it.
+        let hidden: BTreeSet<SessionKey> = self
+            .sessions()
+            .filter(|session| self.is_hidden(session))
+            .map(|session| session.key.clone())
+            .collect();
         let mut called: Vec<(bool, u64, SessionKey, String)> = Vec::new();
         for session in self.sessions.values_mut() {
-            let seen =
-                focused.is_some_and(|(pane, _)| session.pane.as_ref().is_some_and(|own| own.pane == *pane));
+            let on_pane = |pane: &str| session.pane.as_ref().is_some_and(|own| own.pane == pane);
+            let seen = hidden.contains(&session.key) || focused.is_some_and(|(pane, _)| on_pane(pane));
             let mut loudest: Option<(bool, String)> = None;
             for wait in session.waits.iter_mut().filter(|wait| due(wait)) {
                 wait.announce_at_ms = None;
@@ -263,7 +288,6 @@ impl Attention {
         session.pane_hint
             && self.sessions().any(|other| {
                 other.key != session.key
-                    && other.is_live()
                     && other.pane.as_ref() == Some(pane)
                     && other.process.is_some()
                     && other.process == session.process

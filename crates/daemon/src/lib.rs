@@ -1,1 +1,32 @@
-//! daemon.
+//! The daemon: unix sockets, loopback HTTP and lifecycle around the engine.
+//!
+//! One thread owns the [engine](herdbook_engine::Engine) and folds one input after another; what it wants written goes
+//! to the journal's writer thread, and whoever sent the input is answered when that is done: hooks once the record is
+//! `written`, posts once it is `synced` (overview D5). Everything else here is asynchronous plumbing around these two
+//! threads.
+//!
+//! It never decides anything about sessions, never types into a pane, never listens on anything but loopback and unix
+//! sockets, and never answers a peer of another uid. A panic costs one request, not the daemon.
+//!
+//! Start with [`run`], then `core` (the engine's thread), `serve` (connections), `routes`.
+
+mod attention;
+mod clock;
+mod config;
+mod convert;
+mod core;
+mod error;
+mod frames;
+mod guard;
+mod journal;
+mod listen;
+mod peer;
+mod routes;
+mod run;
+mod serve;
+mod spool;
+mod store_file;
+
+pub use config::{DEFAULT_HTTP, DaemonConfig, Notice, Stop};
+pub use error::DaemonError;
+pub use run::run;

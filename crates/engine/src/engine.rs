@@ -17,11 +17,37 @@ pub struct Engine {
     pub(crate) attention: Attention,
     ids: UlidGenerator,
     clock: Clock,
-    /// Delivery ids that are in the journal: the same one is dropped for good.
-    pub(crate) deliveries: HashSet<u128>,
+    pub(crate) deliveries: Deliveries,
     pub(crate) twins: VecDeque<Twin>,
     pub(crate) counts: HashMap<SessionKey, Counts>,
     warned: HashSet<String>,
+}
+
+/// Delivery ids that are in the journal: the same one is dropped for good.
+///
+/// A second copy can only come out of the spool, which holds fewer calls than are remembered here.
+#[derive(Debug, Default)]
+pub(crate) struct Deliveries {
+    known: HashSet<u128>,
+    order: VecDeque<u128>,
+}
+
+impl Deliveries {
+    const REMEMBERED: usize = 65_536;
+
+    /// Remembers an id. False: it is known.
+    pub(crate) fn insert(&mut self, delivery: u128) -> bool {
+        if !self.known.insert(delivery) {
+            return false;
+        }
+        self.order.push_back(delivery);
+        if self.order.len() > Deliveries::REMEMBERED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+        true
+    }
 }
 
 /// A recent hook call, to tell another registration of the same call from a new one (overview section 3).
@@ -46,6 +72,8 @@ pub(crate) struct Counts {
 struct Clock {
     at_ms: u64,
     last: Option<Now>,
+    /// The journal was replayed up to `last`: the monotonic clock may have begun anew since.
+    replayed: bool,
 }
 
 /// A wall clock that ran this much further than the monotonic one: the machine slept.
@@ -68,7 +96,7 @@ impl Engine {
             attention: Attention::new(limits),
             ids: UlidGenerator::new(config.seed, None),
             clock: Clock::default(),
-            deliveries: HashSet::new(),
+            deliveries: Deliveries::default(),
             twins: VecDeque::new(),
             counts: HashMap::new(),
             warned: HashSet::new(),
@@ -116,7 +144,7 @@ impl Engine {
             }
             Input::Daemon { what, version } => {
                 if what == "start" {
-                    self.attention.silence_pending();
+                    self.started();
                 }
                 let id = self.next_id(at);
                 out.records.push(Record::new(&id, at, "daemon", payload::daemon(at, what, &version)));
@@ -148,6 +176,7 @@ impl Engine {
         self.clock.at_ms = self.clock.at_ms.max(clock);
         // What follows is measured from the last record, by the wall clock: the monotonic one may have begun anew.
         self.clock.last = Some(Now { wall_ms: record.ts_ms, mono_ms: 0 });
+        self.clock.replayed = true;
         let at = Moment { at_ms: self.clock.at_ms, wall_ms: record.ts_ms };
         if self.attention.is_due(at) {
             self.attention.advance(at);
@@ -175,7 +204,7 @@ impl Engine {
                     self.attention.process_gone(at, &process_cause(record.id, pid), pid);
                 }
             }
-            "daemon" if payload::is_start(record.payload)? => self.attention.silence_pending(),
+            "daemon" if payload::is_start(record.payload)? => self.started(),
             _ => {}
         }
         Ok(())
@@ -201,11 +230,11 @@ impl Engine {
     fn tick(&mut self, now: Now) -> Moment {
         let at_ms = self.clock.at_ms + self.clock.elapsed(now);
         let slept = self.clock.last.is_some_and(|last| {
-            last.mono_ms > 0
+            !self.clock.replayed
                 && now.wall_ms.saturating_sub(last.wall_ms)
                     > now.mono_ms.saturating_sub(last.mono_ms) + SLEEP_MS
         });
-        self.clock = Clock { at_ms, last: Some(now) };
+        self.clock = Clock { at_ms, last: Some(now), replayed: false };
         let at = Moment { at_ms, wall_ms: now.wall_ms };
         if slept {
             self.attention.restart_grace(at);
@@ -272,6 +301,13 @@ impl Engine {
         }
     }
 
+    /// The daemon started: nobody is called for what waited before, and stamps may be of another boot.
+    fn started(&mut self) {
+        self.attention.silence_pending();
+        self.attention.forget_stamps();
+        self.twins.clear();
+    }
+
     fn tmux(&mut self, at: Moment, facts: TmuxFacts) {
         if let Some(focus) = facts.focus {
             self.attention.focus(at, focus.pane, focus.client_active_ms_ago);
@@ -294,8 +330,8 @@ impl Engine {
 impl Clock {
     fn elapsed(&self, now: Now) -> u64 {
         match self.last {
-            // After a replay the monotonic clock has begun anew: the wall clock bridges the stop.
-            Some(last) if last.mono_ms == 0 => now.wall_ms.saturating_sub(last.wall_ms),
+            // The wall clock bridges the stop.
+            Some(last) if self.replayed => now.wall_ms.saturating_sub(last.wall_ms),
             Some(last) => now.mono_ms.saturating_sub(last.mono_ms),
             None => 0,
         }

@@ -1,7 +1,9 @@
 //! Hook calls: dedupe, project, redact, record, observe.
 
+use std::borrow::Cow;
+
 use herdbook_attention::{Cause, Moment};
-use herdbook_events::{CanonicalEvent, Family, Origin, SessionKey};
+use herdbook_events::{CanonicalEvent, Family, Origin, SessionKey, replace_lone_surrogates};
 use herdbook_hosts::{Projected, Salvage, project};
 
 use crate::engine::{Engine, Outcome, Twin};
@@ -167,12 +169,14 @@ fn repeat_of(
     found
 }
 
-/// Marks secrets; the marked event is what is kept and folded, so that a replay sees the same.
+/// Marks secrets, and replaces lone surrogates, which other readers refuse (case F-025). The marked event is what is
+/// kept and folded, so that a replay sees the same.
 fn redacted(engine: &Engine, event: Box<CanonicalEvent>, call: &HookDelivery) -> Box<CanonicalEvent> {
-    let marked = match engine.redactor.json(event.native.get()) {
-        std::borrow::Cow::Borrowed(_) => return event,
-        std::borrow::Cow::Owned(marked) => marked,
-    };
+    let whole = replace_lone_surrogates(event.native.get());
+    let marked = engine.redactor.json(&whole);
+    if matches!((&whole, &marked), (Cow::Borrowed(_), Cow::Borrowed(_))) {
+        return event;
+    }
     match project(&call.host, call.native_event.as_deref(), marked.as_bytes()) {
         Projected::Event(marked) => marked,
         Projected::Unreadable(_) => event,

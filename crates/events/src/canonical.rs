@@ -3,117 +3,11 @@
 use std::borrow::Cow;
 
 use serde::ser::SerializeMap;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// Declares the families with their names and their fields in the reference's order.
-macro_rules! families {
-    ($($variant:ident = $name:literal [$($field:ident),*]),* $(,)?) => {
-        /// The 22 canonical families, in the order of the reference.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Family { $(#[doc = concat!("`", $name, "`")] $variant),* }
-
-        impl Family {
-            /// All families, in the order of the reference.
-            pub const ALL: &'static [Family] = &[$(Family::$variant),*];
-
-            /// Returns the family's name, for example `tool/before`.
-            pub fn as_str(self) -> &'static str {
-                match self { $(Family::$variant => $name),* }
-            }
-
-            /// Returns the family of that name.
-            pub fn parse(name: &str) -> Option<Family> {
-                match name { $($name => Some(Family::$variant),)* _ => None }
-            }
-
-            /// Returns the fields of the family's payload, in order.
-            pub fn fields(self) -> &'static [Field] {
-                match self { $(Family::$variant => &[$(Field::$field),*]),* }
-            }
-        }
-    };
-}
-
-families! {
-    SessionStart = "session/start" [SessionId, Cwd, TranscriptPath, PermissionMode, AgentId, AgentType, Model, Source],
-    ToolBefore = "tool/before" [SessionId, Cwd, TranscriptPath, PermissionMode, AgentId, AgentType, Model, ToolName, ToolInput, ToolUseId],
-    ToolAfter = "tool/after" [SessionId, Cwd, TranscriptPath, PermissionMode, AgentId, AgentType, Model, ToolName, ToolInput, ToolUseId, ToolResponse],
-    Stop = "stop" [SessionId, Cwd, TranscriptPath, PermissionMode, AgentId, AgentType, Model, Reentry, LastAssistantMessage],
-    AgentStart = "agent/start" [SessionId, Cwd, TranscriptPath, PermissionMode, AgentId, AgentType, Model],
-    AgentStop = "agent/stop" [SessionId, Cwd, TranscriptPath, PermissionMode, AgentId, AgentType, Model, AgentTranscriptPath, Reentry, LastAssistantMessage],
-    WorkspaceOpen = "workspace/open" [WorkspaceRoots],
-    SessionEnd = "session/end" [SessionId, Cwd, TranscriptPath, PermissionMode, AgentId, AgentType, Model, Reason],
-    PromptSubmit = "prompt/submit" [SessionId, Cwd, TranscriptPath, PermissionMode, AgentId, AgentType, Model, Prompt],
-    ToolFailure = "tool/failure" [SessionId, Cwd, TranscriptPath, ToolName, ToolInput, ToolUseId, Error, IsInterrupt],
-    CompactBefore = "compact/before" [SessionId, Cwd, TranscriptPath, PermissionMode, AgentId, AgentType, Model, Trigger],
-    CompactAfter = "compact/after" [SessionId, Cwd, TranscriptPath, PermissionMode, AgentId, AgentType, Trigger],
-    PermissionRequest = "permission/request" [SessionId, Cwd, TranscriptPath, PermissionMode, AgentId, AgentType, ToolName, ToolInput],
-    PermissionDenied = "permission/denied" [SessionId, Cwd, TranscriptPath, PermissionMode, AgentId, AgentType, ToolName, ToolInput],
-    StopFailure = "stop/failure" [SessionId, Cwd, TranscriptPath, PermissionMode, AgentId, AgentType, Error, Reentry, LastAssistantMessage],
-    FileChange = "file/change" [SessionId, Cwd, TranscriptPath, PermissionMode, AgentId, AgentType, FilePath],
-    ConfigChange = "config/change" [SessionId, Cwd, TranscriptPath, PermissionMode, AgentId, AgentType, Source, FilePath],
-    TaskCreate = "task/create" [SessionId, Cwd, TranscriptPath, PermissionMode, AgentId, AgentType, TaskId, TaskSubject, TaskDescription, TeammateName, TeamName],
-    TaskComplete = "task/complete" [SessionId, Cwd, TranscriptPath, PermissionMode, AgentId, AgentType, TaskId, TaskSubject, TaskDescription, TeammateName, TeamName],
-    AgentIdle = "agent/idle" [SessionId, Cwd, TranscriptPath, PermissionMode, AgentId, AgentType, TeammateName, TeamName],
-    ModelSwitchBefore = "model-switch/before" [SessionId, Cwd, TranscriptPath, PermissionMode, AgentId, AgentType, FromModel, ToModel, RequestedModel, Source],
-    ModelSwitchAfter = "model-switch/after" [SessionId, Cwd, TranscriptPath, PermissionMode, AgentId, AgentType, FromModel, ToModel, RequestedModel, Source],
-}
-
-/// The JSON shape a field's value must have (reference: field kinds).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FieldKind {
-    /// JSON boolean.
-    Boolean,
-    /// Any JSON value including null.
-    Json,
-    /// String or null; null is a present value.
-    NullableString,
-    /// String; the empty string is a value.
-    String,
-    /// Array whose items are all strings.
-    StringArray,
-    /// Exactly `manual` or `auto`.
-    Trigger,
-}
-
-/// Declares the payload vocabulary: variant, wire name, kind.
-macro_rules! fields {
-    ($($variant:ident = $name:literal $kind:ident),* $(,)?) => {
-        /// A payload field of the canonical vocabulary.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Field { $(#[doc = concat!("`", $name, "`")] $variant),* }
-
-        impl Field {
-            /// All fields.
-            pub const ALL: &'static [Field] = &[$(Field::$variant),*];
-
-            /// Returns the field's name on the wire.
-            pub fn as_str(self) -> &'static str {
-                match self { $(Field::$variant => $name),* }
-            }
-
-            /// Returns the JSON shape its value must have.
-            pub fn kind(self) -> FieldKind {
-                match self { $(Field::$variant => FieldKind::$kind),* }
-            }
-        }
-    };
-}
-
-fields! {
-    SessionId = "sessionId" String, Cwd = "cwd" String, TranscriptPath = "transcriptPath" NullableString,
-    PermissionMode = "permissionMode" String, AgentId = "agentId" String, AgentType = "agentType" String,
-    Model = "model" String, Source = "source" String, ToolName = "toolName" String, ToolInput = "toolInput" Json,
-    ToolUseId = "toolUseId" String, ToolResponse = "toolResponse" Json, Reentry = "reentry" Boolean,
-    LastAssistantMessage = "lastAssistantMessage" NullableString,
-    AgentTranscriptPath = "agentTranscriptPath" NullableString, WorkspaceRoots = "workspaceRoots" StringArray,
-    Reason = "reason" String, Prompt = "prompt" String, Error = "error" String, IsInterrupt = "isInterrupt" Boolean,
-    Trigger = "trigger" Trigger, FilePath = "filePath" String, TaskId = "taskId" String,
-    TaskSubject = "taskSubject" String, TaskDescription = "taskDescription" String,
-    TeammateName = "teammateName" String, TeamName = "teamName" String, FromModel = "fromModel" String,
-    ToModel = "toModel" String, RequestedModel = "requestedModel" NullableString,
-}
+use crate::surrogates::replace_lone_surrogates;
+pub use crate::vocabulary::{Family, Field, FieldKind};
 
 /// One present field: the decoded value as a raw JSON slice, beside the host key it was read from.
 #[derive(Clone, Debug, Serialize)]
@@ -203,6 +97,24 @@ pub struct CanonicalEvent {
     pub session: Option<String>,
 }
 
+/// The line that `herdbook normalize` prints: `event`, `host`, `nativeEvent`, `idempotencyKey` (left out where there
+/// is none, which is where `event` is null), `payload`, `native`, `lineage`, in this order.
+impl Serialize for CanonicalEvent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("event", &self.event.map(Family::as_str))?;
+        map.serialize_entry("host", &self.host)?;
+        map.serialize_entry("nativeEvent", &self.native_event)?;
+        if let Some(key) = &self.idempotency_key {
+            map.serialize_entry("idempotencyKey", key)?;
+        }
+        map.serialize_entry("payload", &self.payload)?;
+        map.serialize_entry("native", &self.native)?;
+        map.serialize_entry("lineage", &self.lineage)?;
+        map.end()
+    }
+}
+
 impl CanonicalEvent {
     /// Returns a top-level member of the native object as raw JSON (the last one of that name).
     pub fn native_member(&self, key: &str) -> Option<&RawValue> {
@@ -227,29 +139,8 @@ pub fn read_text(value: &RawValue) -> Option<String> {
     if !text.starts_with('"') {
         return None;
     }
-    match serde_json::from_str::<String>(text) {
-        Ok(text) => Some(text),
-        // serde_json refuses lone surrogates as text; as bytes it passes them through in WTF-8 form.
-        Err(_) => serde_json::from_str::<LossyText>(text).ok().map(|lossy| lossy.0),
-    }
-}
-
-struct LossyText(String);
-
-impl<'de> Deserialize<'de> for LossyText {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<LossyText, D::Error> {
-        struct Visitor;
-        impl serde::de::Visitor<'_> for Visitor {
-            type Value = LossyText;
-            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                formatter.write_str("a string")
-            }
-            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<LossyText, E> {
-                Ok(LossyText(String::from_utf8_lossy(bytes).into_owned()))
-            }
-        }
-        deserializer.deserialize_bytes(Visitor)
-    }
+    // serde_json refuses lone surrogates.
+    serde_json::from_str(text).or_else(|_| serde_json::from_str(&replace_lone_surrogates(text))).ok()
 }
 
 /// Calls `each` with every top-level member of a JSON object, in order, repeats included. Other values have none.
@@ -277,14 +168,7 @@ pub fn for_each_member<'a>(object: &'a str, mut each: impl FnMut(Cow<'a, str>, &
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn families_and_fields_have_the_references_counts() {
-        assert_eq!(Family::ALL.len(), 22);
-        assert_eq!(Field::ALL.len(), 30);
-        assert_eq!(Family::parse("tool/before"), Some(Family::ToolBefore));
-        assert_eq!(Family::parse("tool/befor"), None);
-    }
+    use crate::read::Reported;
 
     #[test]
     fn members_are_read_raw_with_repeats_and_lone_surrogates() {
@@ -302,8 +186,59 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_surrogate_is_text_with_a_replacement() {
-        let raw = RawValue::from_string(r#""x\udeady""#.to_owned()).unwrap();
-        assert_eq!(read_text(&raw).map(|text| text.starts_with('x') && text.ends_with('y')), Some(true));
+    fn a_lone_surrogate_is_text_with_one_replacement() {
+        let raw = RawValue::from_string(r#""x\udeady \ud83d\ude00""#.to_owned()).unwrap();
+        assert_eq!(read_text(&raw).as_deref(), Some("x\u{fffd}y 😀"));
+    }
+
+    fn event(family: Option<Family>) -> CanonicalEvent {
+        let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
+        CanonicalEvent {
+            event: family,
+            host: "claude".into(),
+            native_event: family.map(|_| "PreToolUse".into()),
+            idempotency_key: family.map(|_| "00ff".into()),
+            payload: Payload::new(vec![
+                (Field::TranscriptPath, PayloadField { value: raw("null"), native_key: "transcript_path" }),
+                (Field::ToolName, PayloadField { value: raw("\"Bash\""), native_key: "tool_name" }),
+                (Field::ToolInput, PayloadField { value: raw("{\"n\":1.0}"), native_key: "tool_input" }),
+            ]),
+            native: raw("{\"tool_name\":\"Bash\"}"),
+            lineage: Lineage { turn: Some("t-1".into()), ..Lineage::default() },
+            session: Some("s-1".into()),
+        }
+    }
+
+    #[test]
+    fn an_event_prints_as_one_line_in_a_fixed_order() {
+        assert_eq!(
+            serde_json::to_string(&event(Some(Family::ToolBefore))).unwrap(),
+            concat!(
+                r#"{"event":"tool/before","host":"claude","nativeEvent":"PreToolUse","idempotencyKey":"00ff","#,
+                r#""payload":{"transcriptPath":{"value":null,"nativeKey":"transcript_path"},"#,
+                r#""toolName":{"value":"Bash","nativeKey":"tool_name"},"#,
+                r#""toolInput":{"value":{"n":1.0},"nativeKey":"tool_input"}},"#,
+                r#""native":{"tool_name":"Bash"},"lineage":{"turn":"t-1"}}"#
+            )
+        );
+        let outside = CanonicalEvent { payload: Payload::default(), ..event(None) };
+        assert_eq!(
+            serde_json::to_string(&outside).unwrap(),
+            concat!(
+                r#"{"event":null,"host":"claude","nativeEvent":null,"payload":{},"#,
+                r#""native":{"tool_name":"Bash"},"lineage":{"turn":"t-1"}}"#
+            )
+        );
+    }
+
+    #[test]
+    fn a_view_reads_the_fields_of_its_family() {
+        let event = event(Some(Family::ToolBefore));
+        assert!(event.as_stop().is_none());
+        let before = event.as_tool_before().unwrap();
+        assert_eq!(before.tool_name(), Some(Reported { value: "Bash".to_owned(), native_key: "tool_name" }));
+        assert_eq!(before.transcript_path().map(|path| path.value), Some(None));
+        assert_eq!(before.tool_input().unwrap().value.get(), "{\"n\":1.0}");
+        assert!(before.session_id().is_none());
     }
 }

@@ -9,9 +9,15 @@ pub mod ids;
 pub mod normalized;
 pub mod observation;
 pub mod origin;
+pub mod read;
+pub mod surrogates;
+pub mod vocabulary;
 
-pub use canonical::{CanonicalEvent, Family, Field, FieldKind, Lineage, Payload, PayloadField};
+pub use canonical::{CanonicalEvent, Lineage, Payload, PayloadField};
 pub use ids::{SessionKey, Ulid, UlidGenerator};
 pub use normalized::{InvalidEvent, NormalizedEvent, Reason};
 pub use observation::{Observation, Signal, Source, WaitKind};
 pub use origin::{Origin, Process};
+pub use read::{CompactTrigger, Reported};
+pub use surrogates::replace_lone_surrogates;
+pub use vocabulary::{Family, Field, FieldKind, typed};

@@ -1,7 +1,7 @@
 //! Hosts: one folder each with the host's contract as one declarative table, and its signals.
 //!
 //! Pure: bytes in, values out; it never reads a file, a clock or the environment, and it never guesses what a host
-//! did not say. Start with [`project`], then a host's table, for example [`claude::TABLE`].
+//! did not say. Start with [`project()`], then a host's table, for example [`claude::TABLE`].
 
 pub mod claude;
 pub mod codex;

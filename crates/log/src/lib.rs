@@ -1,1 +1,35 @@
-//! log.
+//! The append-only store of Herdbook: JSON lines with a chained checksum, in segments, written by one thread.
+//!
+//! It knows bytes, seq and crc, and no types: a payload is one JSON object as text. What was acknowledged `written`
+//! survives a killed process, what was acknowledged `synced` a power cut; each exactly once, in order. Damage is named
+//! and never cut; a torn end is cut off and kept beside the log; a full disk is waited out in memory and owned up to.
+//!
+//! It never reads a wall clock, never touches files outside its folder and its LOCK, never prints, and never changes a
+//! line once it is acknowledged.
+//!
+//! Start reading at [`Store`] (open, append), then `writer` (batches, failures), `chain` (what damage is), `recover`
+//! (opening), and [`Reader`] (reading and following without locks).
+
+mod batch;
+mod chain;
+mod damage;
+mod line;
+mod lock;
+mod queue;
+mod reader;
+mod recover;
+mod segment;
+mod signals;
+mod source;
+mod storage;
+mod store;
+mod syncer;
+mod writer;
+
+pub use damage::{Damage, DamageKind, Torn};
+pub use line::{LINE_VERSION, MAX_LINE_BYTES, NewRecord};
+pub use lock::LockOwner;
+pub use reader::{Line, Reader};
+pub use signals::ignore_sigxfsz;
+pub use storage::{Folder, LogFile, Storage};
+pub use store::{Ack, AppendError, Durability, GapRecord, Health, Lost, OpenError, Opened, Options, Store};

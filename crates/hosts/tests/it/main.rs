@@ -1,7 +1,12 @@
 //! Tests of the host tables and the projection against the shared reference data.
 
+#[cfg(test)]
 mod captures;
+#[cfg(test)]
 mod ecmascript;
+#[cfg(test)]
 mod shapes;
+#[cfg(test)]
 mod shared;
+#[cfg(test)]
 mod tables;

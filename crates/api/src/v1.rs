@@ -1,0 +1,290 @@
+//! Requests and answers under `/v1`.
+
+use serde::{Deserialize, Serialize};
+
+/// Answer of `GET /v1/status`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// Version of the daemon.
+    pub version: String,
+    /// Process id of the daemon.
+    pub pid: u32,
+    /// Version of the hook frame it speaks.
+    pub protocol: u16,
+    /// The store it writes (`storeId` of `store.json`): two answers with the same id are the same record book.
+    pub store_id: String,
+    /// The state folder.
+    pub state_dir: String,
+    /// The unix sockets it listens on.
+    pub sockets: Vec<String>,
+    /// The HTTP addresses and what became of them.
+    pub http: Vec<Listen>,
+    /// Unix milliseconds of its start.
+    pub started_at: u64,
+    /// How long it has been running.
+    pub uptime_ms: u64,
+    /// Entries of the queue, those in cooldown included.
+    pub stuck_count: usize,
+    /// Entries that block in mid-turn (reason `permission`), those in cooldown included.
+    pub blocked_count: usize,
+    /// Sessions that are not over.
+    pub session_count: usize,
+    /// Announcements made since the start.
+    pub announced: u64,
+    /// Hook events that wait in the spool.
+    pub spool_count: u64,
+    /// Entries the spool could not take any more and that no gap record owns up to yet.
+    pub spool_lost: u64,
+    /// The journal.
+    pub journal: Journal,
+    /// What a person should know, one sentence each; empty when all is well.
+    pub warnings: Vec<String>,
+}
+
+impl Status {
+    /// Returns the address that is taken by another process, if one is.
+    pub fn taken(&self) -> Option<&Listen> {
+        self.http.iter().find(|listen| listen.state == Listen::TAKEN)
+    }
+}
+
+/// What became of one HTTP address.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listen {
+    /// For example `127.0.0.1:4000`.
+    pub addr: String,
+    /// [`Listen::LISTENING`], [`Listen::TAKEN`] or [`Listen::FAILED`].
+    pub state: String,
+    /// The process that holds the port, where it could be told.
+    pub pid: Option<u32>,
+    /// Its name.
+    pub name: Option<String>,
+    /// Why it failed, in words.
+    pub error: Option<String>,
+}
+
+impl Listen {
+    /// The daemon listens there.
+    pub const LISTENING: &'static str = "listening";
+    /// Another process does.
+    pub const TAKEN: &'static str = "taken";
+    /// Nobody can (no such address on this machine, not permitted).
+    pub const FAILED: &'static str = "failed";
+}
+
+/// Health of the journal.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Journal {
+    /// Seq of the last record that was written.
+    pub written_seq: u64,
+    /// Seq of the last record that survives a power cut.
+    pub synced_seq: u64,
+    /// What the disk says, while it refuses.
+    pub error: Option<String>,
+    /// Bytes that wait to be written.
+    pub pending_bytes: u64,
+    /// Records lost since the start that no gap record owns up to yet.
+    pub lost: u64,
+    /// Records of the journal that could not be folded at the start.
+    pub unfolded: u64,
+    /// Damage found in the files: segment and line, one sentence each. It was not touched.
+    pub damage: Vec<String>,
+}
+
+/// Answer of `GET /v1/queue`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Queue {
+    /// This page, in queue order; entries in cooldown come last.
+    pub items: Vec<Item>,
+    /// How many entries there are on all pages.
+    pub count: usize,
+    /// Cursor of the next page (`?after=`), or null on the last one. A queue that changes between two pages may show
+    /// an entry twice; it leaves none out that stayed.
+    pub next: Option<String>,
+}
+
+/// One entry of the queue.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Item {
+    /// Entry id; stays with the wait.
+    pub id: String,
+    /// Session key.
+    pub session_id: String,
+    /// Pane id as the reference shows it, empty if unknown.
+    pub pane_id: String,
+    /// Working directory, empty if unknown.
+    pub cwd: String,
+    /// `stopped` or `permission`.
+    pub reason: String,
+    /// Text for the human, as it was received: clean it before it reaches a terminal.
+    pub last_message: String,
+    /// Unix milliseconds.
+    pub stuck_at: u64,
+    /// Unix milliseconds until which the entry is in cooldown, or null.
+    pub skip_cooldown_until: Option<u64>,
+    /// Host, or `posted`.
+    pub host: String,
+    /// `turn_end`, `error`, `interrupted`, `permission`, `question`, `plan`, `elicitation` or `dialog`.
+    pub kind: String,
+    /// Position in the queue, from 0.
+    pub order: usize,
+    /// What is asked, in one line without control characters.
+    pub ask: String,
+    /// Kept at the front.
+    pub pinned: bool,
+    /// Where to jump to.
+    pub pane: Option<Pane>,
+    /// The pane is a hint only: never jump there without saying so.
+    pub pane_uncertain: bool,
+}
+
+impl Item {
+    /// True when the agent waits in mid-turn (`next --blocked`).
+    pub fn is_blocked(&self) -> bool {
+        self.reason == "permission"
+    }
+}
+
+/// A tmux pane: ids like `%3` are per server.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Pane {
+    /// Path of the server's socket, empty if not known.
+    pub socket: String,
+    /// Pid of the server.
+    pub server_pid: Option<u32>,
+    /// Pane id, for example `%3`.
+    pub pane: String,
+}
+
+/// Answer of `GET /v1/sessions`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sessions {
+    /// This page; ended sessions come last.
+    pub items: Vec<Session>,
+    /// How many sessions there are on all pages.
+    pub count: usize,
+    /// Cursor of the next page (`?after=`), or null on the last one.
+    pub next: Option<String>,
+}
+
+/// One session.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Session {
+    /// Session key: `<host>-<native id>`, or a posted session's id.
+    pub session_id: String,
+    /// Host, or `posted`.
+    pub host: String,
+    /// The host's own id.
+    pub native_id: String,
+    /// `registered`, `working`, `stuck`, `ended` or `unknown`.
+    pub state: String,
+    /// Kind of the wait it shows, when stuck.
+    pub kind: Option<String>,
+    /// In this state since, Unix milliseconds.
+    pub since_at: u64,
+    /// What it waits for; empty when it does not. As it was received: clean it before it reaches a terminal.
+    pub message: String,
+    /// Working directory, empty if unknown.
+    pub cwd: String,
+    /// Transcript path, empty if unknown.
+    pub transcript_path: String,
+    /// Pane, if known.
+    pub pane: Option<Pane>,
+    /// The pane is a hint only.
+    pub pane_uncertain: bool,
+    /// No human sits at it: listed, not queued for turn ends.
+    pub headless: bool,
+    /// Dropped out of the queue for age.
+    pub stale: bool,
+    /// Live subagents.
+    pub children: usize,
+    /// Open waits in mid-turn.
+    pub pending: usize,
+    /// Prompts counted.
+    pub turns: u64,
+    /// Tool calls counted.
+    pub tools: u64,
+    /// Closed waits that lasted beyond the grace period.
+    pub waits: u64,
+    /// The posted session that is the same as this one, and hidden behind it.
+    pub linked: Option<String>,
+}
+
+/// Answer of `GET /v1/sessions/{key}/why`: a session and what its state rests on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Why {
+    /// The session.
+    pub session: Session,
+    /// What its state rests on, oldest first.
+    pub evidence: Vec<Evidence>,
+    /// When the daemon looks again by itself.
+    pub looks_again: Option<LooksAgain>,
+}
+
+/// One piece of evidence.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// Journal id of the record.
+    pub id: String,
+    /// `hook`, `posted`, `human`, `process`, `timer`, ….
+    pub source: String,
+    /// What it said, in words.
+    pub fact: String,
+    /// Unix milliseconds.
+    pub seen_at: u64,
+}
+
+/// When the daemon looks again by itself, and why.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LooksAgain {
+    /// Unix milliseconds.
+    pub due_at: u64,
+    /// What it looks for.
+    pub reason: String,
+}
+
+/// Body of `POST /v1/queue/skip`: puts an entry behind the others for a while. No body at all skips the head.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Skip {
+    /// Session key; absent or null is the head of the queue.
+    #[serde(default)]
+    pub session: Option<String>,
+}
+
+/// Body of `POST /v1/queue/snooze`: keeps an entry out of the way for a time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Snooze {
+    /// Session key.
+    pub session: String,
+    /// For how long.
+    pub for_ms: u64,
+}
+
+/// Body of `POST /v1/queue/pin`: keeps an entry at the front, or no longer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pin {
+    /// Session key.
+    pub session: String,
+    /// True keeps it at the front.
+    pub pinned: bool,
+}
+
+/// Body of `POST /v1/queue/settle`: takes it as not waiting until something new happens.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settle {
+    /// Session key.
+    pub session: String,
+}
+
+/// Answer to an act of the human, once it is in the journal.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Acted {
+    /// The session it was about; null when the queue was empty.
+    pub session: Option<String>,
+    /// The head of the queue now, entries in cooldown passed over.
+    pub next: Option<Item>,
+}

@@ -1,0 +1,85 @@
+//! The subcommands: one file each, with its arguments first and then `run`.
+
+mod daemon;
+mod demo;
+mod down;
+pub mod hook;
+mod ls;
+mod normalize;
+mod pin;
+mod queue;
+mod settle;
+mod skip;
+mod snooze;
+mod stand_in;
+mod status;
+mod up;
+mod why;
+
+use clap::{Parser, Subcommand};
+
+use crate::env::Env;
+use crate::error::Problem;
+use crate::exit::Exit;
+use crate::printer::Printer;
+
+/// The record book for a herd of coding agents, and the bell that rings when one needs its human.
+#[derive(Debug, Parser)]
+#[command(name = "herdbook", version, propagate_version = true, max_term_width = 100)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What a command is given.
+pub struct Context<'a> {
+    /// The environment.
+    pub env: Env,
+    /// The terminal.
+    pub printer: &'a mut Printer,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Up(up::Args),
+    Down(down::Args),
+    Daemon(daemon::Args),
+    Ls(ls::Args),
+    Skip(skip::Args),
+    Snooze(snooze::Args),
+    Pin(pin::Args),
+    Settle(settle::Args),
+    Why(why::Args),
+    Status(status::Args),
+    Normalize(normalize::Args),
+    Hook(hook::Args),
+    Demo(demo::Args),
+    StandIn(stand_in::Args),
+}
+
+impl Command {
+    /// Runs it.
+    ///
+    /// # Errors
+    /// Whatever went wrong, to be told by `main`.
+    pub fn run(self, context: &mut Context<'_>) -> Result<Exit, Problem> {
+        match self {
+            Command::Up(_) => up::run(context),
+            Command::Down(_) => down::run(context),
+            Command::Daemon(args) => daemon::run(&args, context),
+            Command::Ls(args) => ls::run(&args, context),
+            Command::Skip(args) => skip::run(&args, context),
+            Command::Snooze(args) => snooze::run(&args, context),
+            Command::Pin(args) => pin::run(&args, context),
+            Command::Settle(args) => settle::run(&args, context),
+            Command::Why(args) => why::run(&args, context),
+            Command::Status(args) => status::run(&args, context),
+            Command::Normalize(args) => normalize::run(&args, context),
+            Command::Hook(args) => Ok(hook::run(args)),
+            Command::Demo(_) => demo::run(context),
+            Command::StandIn(args) => stand_in::run(args, context),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! `herdbook normalize`: native envelopes in, canonical events out.
+
+use std::io::{self, BufRead, BufReader};
+
+use herdbook_events::{CanonicalEvent, Family, Lineage, Payload};
+use herdbook_hosts::{Projected, project};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::Context;
+use crate::error::Problem;
+use crate::exit::Exit;
+use crate::printer::{Line, Printer, Style};
+
+/// Turn native hook payloads into canonical events
+///
+/// Reads one JSON object a line from stdin, each as a host wrote it to its hook's stdin, and prints one canonical event
+/// a line. A line that is no JSON object is named on stderr; the others are still printed, and the exit code is 1.
+#[derive(Debug, clap::Args)]
+#[command(visible_alias = "project")]
+pub struct Args {
+    /// The host whose payloads they are: claude, codex, cursor
+    #[arg(long)]
+    host: String,
+    /// The native event name, for hosts whose payload does not name it
+    #[arg(long, value_name = "NAME")]
+    event: Option<String>,
+}
+
+/// One line of output.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CanonicalLine<'a> {
+    event: Option<&'static str>,
+    host: &'a str,
+    native_event: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    idempotency_key: Option<&'a str>,
+    payload: &'a Payload,
+    native: &'a RawValue,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lineage: Option<&'a Lineage>,
+}
+
+impl<'a> CanonicalLine<'a> {
+    fn of(event: &'a CanonicalEvent) -> CanonicalLine<'a> {
+        CanonicalLine {
+            event: event.event.map(Family::as_str),
+            host: &event.host,
+            native_event: event.native_event.as_deref(),
+            idempotency_key: event.idempotency_key.as_deref(),
+            payload: &event.payload,
+            native: &event.native,
+            lineage: (event.lineage != Lineage::default()).then_some(&event.lineage),
+        }
+    }
+}
+
+/// Reads stdin to its end.
+///
+/// # Errors
+/// stdin or stdout failed, or at least one line was no event.
+pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
+    if herdbook_hosts::table(&args.host).is_none() {
+        warn_unknown_host(context.printer, &args.host);
+    }
+    let mut input = BufReader::new(io::stdin().lock());
+    let (mut number, mut lines, mut bad) = (0u64, 0u64, 0u64);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        // A person who types, or a producer that waits for our answer, sees each line before we read the next.
+        if input.buffer().is_empty() {
+            context.printer.flush()?;
+        }
+        if input.read_until(b'\n', &mut line).map_err(Problem::Input)? == 0 {
+            break;
+        }
+        number += 1;
+        let text = line.trim_ascii();
+        if text.is_empty() {
+            continue;
+        }
+        lines += 1;
+        match project(&args.host, args.event.as_deref(), text) {
+            Projected::Event(event) => context.printer.json(&CanonicalLine::of(&event))?,
+            Projected::Unreadable(salvage) => {
+                bad += 1;
+                complain(context.printer, number, &salvage.error);
+            }
+        }
+    }
+    if bad > 0 { Err(Problem::BadLines { bad, lines }) } else { Ok(Exit::Ok) }
+}
+
+fn warn_unknown_host(printer: &mut Printer, host: &str) {
+    let known: Vec<&str> = herdbook_hosts::HOSTS.iter().map(|table| table.host).collect();
+    let words = format!("host '{host}' is not known, so no field is mapped; known are {}", known.join(", "));
+    printer.say(&Line::new().styled("warning:", Style::Alarm).own(" ").text(&words, Style::Plain));
+}
+
+fn complain(printer: &mut Printer, number: u64, error: &str) {
+    printer.say(
+        &Line::new()
+            .styled("error:", Style::Alarm)
+            .own(" ")
+            .text(&format!("line {number}: {error}"), Style::Plain),
+    );
+}

@@ -1,0 +1,159 @@
+//! What can go wrong, in words, with a hint and an exit code: the one place where these three are decided.
+
+use std::borrow::Cow;
+use std::error::Error;
+use std::io;
+use std::path::PathBuf;
+
+use herdbook_api::ClientError;
+use herdbook_daemon::DaemonError;
+
+use crate::exit::Exit;
+use crate::model::Unchosen;
+use crate::printer::{Line, Printer, Style};
+use crate::text::counted;
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Problem {
+    /// stdout could not be written.
+    #[error("could not write to stdout")]
+    Output(#[from] io::Error),
+    /// The places of state and socket cannot be told.
+    #[error(transparent)]
+    Places(#[from] herdbook_wire::paths::PathError),
+    /// The state folder is not private.
+    #[error(transparent)]
+    Folder(#[from] herdbook_wire::paths::DirError),
+    /// No daemon answers.
+    #[error("the daemon is not running{}", in_spool(*.waiting))]
+    Down {
+        /// Events in the spool.
+        waiting: u64,
+    },
+    /// The daemon refused, or its answer did not come or was not understood.
+    #[error(transparent)]
+    Answer(#[from] ClientError),
+    /// No one session has that name.
+    #[error(transparent)]
+    Unchosen(#[from] Unchosen),
+    /// The demonstration could not go on.
+    #[error("{what}")]
+    Demo {
+        /// What did not work.
+        what: String,
+        /// Why.
+        source: Option<io::Error>,
+    },
+    /// A signal ended the command.
+    #[error("interrupted")]
+    Interrupted,
+    /// The daemon could not start.
+    #[error(transparent)]
+    Daemon(#[from] DaemonError),
+    /// This program could not be started again.
+    #[error("could not start a daemon")]
+    Program(#[source] io::Error),
+    /// The daemon that was started did not come up.
+    #[error("the daemon did not start: {words}")]
+    NotUp {
+        /// Its last words.
+        words: String,
+        /// Where the others are.
+        log: PathBuf,
+    },
+    /// The daemon goes on.
+    #[error("the daemon (pid {pid}) did not end")]
+    NotDown {
+        /// Its process id.
+        pid: u32,
+        /// Why it could not be asked to; nothing when it did not end in time.
+        source: Option<io::Error>,
+    },
+    /// A file or folder of ours could not be used.
+    #[error("could not {what} {path}")]
+    File {
+        /// What was tried, `read` for example.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// stdin could not be read.
+    #[error("could not read stdin")]
+    Input(#[source] io::Error),
+    /// Lines of the input of `normalize` were not events.
+    #[error("{bad} of {lines} lines could not be read as an event")]
+    BadLines {
+        /// How many.
+        bad: u64,
+        /// Of how many that are not blank.
+        lines: u64,
+    },
+}
+
+impl Problem {
+    /// Returns the exit code.
+    pub fn exit(&self) -> Exit {
+        match self {
+            Problem::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Ok,
+            Problem::Daemon(DaemonError::AlreadyRunning { .. }) => Exit::Running,
+            Problem::Down { .. } => Exit::Down,
+            Problem::Answer(ClientError::Timeout(_)) => Exit::Down,
+            Problem::Answer(error) if error.is_not_found() => Exit::NoSession,
+            Problem::Unchosen(_) => Exit::NoSession,
+            Problem::Interrupted => Exit::Interrupted,
+            _ => Exit::Failed,
+        }
+    }
+
+    /// Returns what to do about it.
+    fn hint(&self) -> Option<Cow<'static, str>> {
+        let words = match self {
+            Problem::NotUp { log, .. } => return Some(format!("read {}", log.display()).into()),
+            Problem::Daemon(DaemonError::AlreadyRunning { .. }) => {
+                Some("`herdbook status` shows it, `herdbook down` ends it")
+            }
+            Problem::Down { .. } => Some("run `herdbook up`"),
+            Problem::Answer(ClientError::Timeout(_)) => {
+                Some("look into daemon.log in the state folder, or run `herdbook down` and `herdbook up`")
+            }
+            Problem::Unchosen(Unchosen::Many { .. }) => Some("write more of it"),
+            Problem::Unchosen(_) => Some("run `herdbook ls` for their names and numbers"),
+            Problem::BadLines { .. } => {
+                Some("each line must be one JSON object, as the host wrote it to its hook's stdin")
+            }
+            _ => None,
+        };
+        words.map(Cow::Borrowed)
+    }
+
+    /// Says it on stderr, with its causes and its hint.
+    pub fn tell(&self, printer: &mut Printer) {
+        // The reader has closed the pipe because it has seen enough.
+        if self.exit() == Exit::Ok {
+            return;
+        }
+        let mut words = self.to_string();
+        let mut cause: Option<&dyn Error> = self.source();
+        while let Some(error) = cause {
+            words.push_str(": ");
+            words.push_str(&error.to_string());
+            cause = error.source();
+        }
+        printer.say(&Line::new().styled("error:", Style::Alarm).own(" ").text(&words, Style::Plain));
+        if let Some(hint) = self.hint() {
+            printer.say(&Line::new().styled("hint:", Style::Name).own(" ").text(&hint, Style::Plain));
+        }
+    }
+}
+
+/// Says how many events wait in the spool, if any.
+fn in_spool(count: u64) -> String {
+    match count {
+        0 => String::new(),
+        1 => "; 1 event waits in the spool".to_owned(),
+        _ => format!("; {} wait in the spool", counted(count, "event")),
+    }
+}

@@ -1,0 +1,109 @@
+//! The table of sessions: who waits first, in the order of the queue, then who works, then the rest.
+
+use crate::model::{Row, is_resting, short_names};
+use crate::printer::{Line, Printer, Style};
+use crate::text::age;
+
+/// Most columns a directory takes.
+const CWD_COLUMNS: usize = 24;
+
+/// Prints the table.
+///
+/// # Errors
+/// stdout could not be written.
+pub fn print(printer: &mut Printer, rows: &[Row], home: Option<&str>, now_ms: u64) -> std::io::Result<()> {
+    let names = short_names(rows);
+    let mut table = vec![header()];
+    for (row, name) in rows.iter().zip(&names) {
+        table.push(cells(row, name, home, now_ms));
+    }
+    let columns = table[0].len();
+    let widths: Vec<usize> = (0..columns)
+        .map(|column| table.iter().map(|cells| cells[column].width()).max().unwrap_or(0))
+        .collect();
+    for cells in table {
+        let mut line = Line::new();
+        for (place, cell) in cells.into_iter().enumerate() {
+            let fill = widths[place] - cell.width();
+            // An empty column takes no room; the last one is as long as it is.
+            let gap = if place + 1 == columns || widths[place] == 0 { 0 } else { fill + 2 };
+            line = line.join(cell).spaces(gap);
+        }
+        printer.line(&line)?;
+    }
+    Ok(())
+}
+
+fn header() -> Vec<Line> {
+    ["#", "SESSION", "STATE", "KIND", "AGE", "HOST", "PANE", "CWD", "MESSAGE"]
+        .map(|name| Line::new().styled(name, Style::Dim))
+        .into()
+}
+
+fn cells(row: &Row, name: &str, home: Option<&str>, now_ms: u64) -> Vec<Line> {
+    let (session, entry) = (&row.session, row.entry.as_ref());
+    let (state, style) = match session.state.as_str() {
+        "stuck" if entry.is_some_and(|entry| is_resting(entry, now_ms)) => ("stuck, later", Style::Dim),
+        "stuck" => ("stuck", Style::Alarm),
+        "working" => ("working", Style::Good),
+        "registered" => ("registered", Style::Plain),
+        "ended" => ("ended", Style::Dim),
+        _ => ("unknown", Style::Dim),
+    };
+    let mut state = Line::new().styled(state, style);
+    if entry.is_some_and(|entry| entry.pinned) {
+        state = state.own(", pinned");
+    }
+    let kind = entry.map(|entry| entry.kind.as_str()).or(session.kind.as_deref()).unwrap_or_default();
+    let message = entry.map_or(session.message.as_str(), |entry| entry.last_message.as_str());
+    let number = row.number().map(|number| number.to_string()).unwrap_or_default();
+    vec![
+        Line::new().text(&number, Style::Bold),
+        Line::new().text(name, Style::Name),
+        state,
+        Line::new().text(kind, Style::Plain),
+        Line::new().text(&age(now_ms.saturating_sub(row.since())), Style::Plain),
+        Line::new().text(&session.host, Style::Plain),
+        pane(row),
+        Line::new().text(&short_cwd(&session.cwd, home), Style::Dim),
+        Line::new().text(message, Style::Plain),
+    ]
+}
+
+fn pane(row: &Row) -> Line {
+    let pane = row.entry.as_ref().and_then(|entry| entry.pane.as_ref()).or(row.session.pane.as_ref());
+    match pane {
+        None => Line::new().styled("-", Style::Dim),
+        Some(pane) if row.session.pane_uncertain => Line::new().text(&pane.pane, Style::Plain).own("?"),
+        Some(pane) => Line::new().text(&pane.pane, Style::Plain),
+    }
+}
+
+/// Shortens a directory: `~` for the home, and of a long one the end, which tells more.
+fn short_cwd(cwd: &str, home: Option<&str>) -> String {
+    let tail = home.filter(|home| home.len() > 1).and_then(|home| cwd.strip_prefix(home));
+    let short = match tail {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("~{rest}"),
+        _ => cwd.to_owned(),
+    };
+    let length = short.chars().count();
+    if length <= CWD_COLUMNS {
+        return short;
+    }
+    let end: String = short.chars().skip(length - CWD_COLUMNS + 1).collect();
+    format!("…{end}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_is_shortened_from_its_front() {
+        assert_eq!(short_cwd("/home/dev/shop", Some("/home/dev")), "~/shop");
+        assert_eq!(short_cwd("/home/developer", Some("/home/dev")), "/home/developer");
+        let long = short_cwd("/srv/clients/northern-lights/services/checkout", None);
+        assert_eq!(long, "…ights/services/checkout");
+        assert_eq!(long.chars().count(), CWD_COLUMNS);
+    }
+}

@@ -1,0 +1,78 @@
+//! Small texts: ages, durations, numbers with their noun.
+
+/// Prints an age in its largest unit: `8s`, `12m`, `3h`, `5d`.
+pub fn age(ms: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m")];
+    for (unit, name) in UNITS {
+        if ms >= unit {
+            return format!("{}{name}", ms / unit);
+        }
+    }
+    format!("{}s", ms / 1000)
+}
+
+/// Prints a number with its noun: `1 event`, `37 events`.
+pub fn counted(count: u64, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
+/// Why a duration was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is no duration: write a number and s, m, h or d, for example 90s, 20m, 1h30m")]
+pub struct BadDuration(String);
+
+/// Reads a duration such as `90s`, `20m` or `1h30m`, and returns milliseconds.
+///
+/// # Errors
+/// Another text, zero, or more than a year.
+pub fn parse_duration(text: &str) -> Result<u64, BadDuration> {
+    const YEAR_MS: u64 = 366 * 86_400_000;
+    let bad = || BadDuration(text.to_owned());
+    let mut total = 0u64;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, tail) = rest.split_at(digits);
+        let number: u64 = number.parse().map_err(|_| bad())?;
+        let mut letters = tail.chars();
+        let unit = match letters.next() {
+            Some('s') => 1_000,
+            Some('m') => 60_000,
+            Some('h') => 3_600_000,
+            Some('d') => 86_400_000,
+            _ => return Err(bad()),
+        };
+        total = number.checked_mul(unit).and_then(|part| total.checked_add(part)).ok_or_else(bad)?;
+        rest = letters.as_str();
+    }
+    if total == 0 || total > YEAR_MS { Err(bad()) } else { Ok(total) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_use_the_largest_unit() {
+        for (ms, text) in [
+            (0, "0s"),
+            (59_999, "59s"),
+            (60_000, "1m"),
+            (3_599_999, "59m"),
+            (3_600_000, "1h"),
+            (172_800_000, "2d"),
+        ] {
+            assert_eq!(age(ms), text);
+        }
+    }
+
+    #[test]
+    fn durations_are_read_or_refused_by_name() {
+        for (text, ms) in [("90s", 90_000), ("20m", 1_200_000), ("1h30m", 5_400_000), ("2d", 172_800_000)] {
+            assert_eq!(parse_duration(text), Ok(ms));
+        }
+        for text in ["", "20", "m", "-5m", "5 m", "0s", "400d", "99999999999999999999s", "20x", "1h30"] {
+            assert_eq!(parse_duration(text), Err(BadDuration(text.into())));
+        }
+    }
+}

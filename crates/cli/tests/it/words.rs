@@ -1,0 +1,30 @@
+//! Manners of the command line: help, usage, exit codes, pipes.
+
+use crate::support::TestEnv;
+
+#[test]
+fn help_goes_to_stdout_and_usage_errors_to_stderr_with_code_2() {
+    let env = TestEnv::new();
+    let help = env.run(&["--help"]);
+    assert_eq!((help.code, help.stderr.as_str()), (0, ""));
+    assert!(help.stdout.contains("normalize"), "{}", help.stdout);
+
+    let usage = env.run(&["nxet"]);
+    assert_eq!((usage.code, usage.stdout.as_str()), (2, ""));
+    assert!(usage.stderr.contains("'nxet'"), "{}", usage.stderr);
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    let env = TestEnv::new();
+    let mut command = env.program("sh");
+    let many = format!(
+        "yes '{{}}' | head -n 20000 | {} normalize --host claude 2>err; echo $? >code",
+        env!("CARGO_BIN_EXE_herdbook")
+    );
+    command.arg("-c").arg(format!("({many}) | head -n 1"));
+    let ran = crate::support::finish(command, b"");
+    assert_eq!(ran.stdout.lines().count(), 1);
+    assert_eq!(std::fs::read_to_string(env.path().join("code")).unwrap(), "0\n");
+    assert_eq!(std::fs::read_to_string(env.path().join("err")).unwrap(), "");
+}

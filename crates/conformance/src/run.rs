@@ -1,0 +1,138 @@
+//! Finds cases and runs them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::case::{Body, Case, Check};
+use crate::needs::Abilities;
+use crate::real::Tools;
+use crate::replay;
+use crate::report::Line;
+
+/// Runs cases with what this product can do.
+pub struct Runner {
+    abilities: Abilities,
+    tools: Option<Tools>,
+}
+
+impl Runner {
+    /// Makes a runner. Without binaries, checks against them are not run.
+    pub fn new(abilities: Abilities, tools: Option<Tools>) -> Runner {
+        Runner { abilities, tools }
+    }
+
+    /// Reads and runs the case in a folder. A case that cannot be read is a failed line for each problem.
+    pub fn run_folder(&self, dir: &Path) -> Vec<Line> {
+        match Case::load(dir) {
+            Ok(case) => self.run_case(&case),
+            Err(problems) => {
+                let name = folder_name(dir);
+                problems.into_iter().map(|problem| Line::broken(&name, "case.json", problem)).collect()
+            }
+        }
+    }
+
+    /// Runs all checks of a case.
+    pub fn run_case(&self, case: &Case) -> Vec<Line> {
+        case.checks.iter().flat_map(|check| self.run_check(case, check)).collect()
+    }
+
+    fn run_check(&self, case: &Case, check: &Check) -> Vec<Line> {
+        let is_replay = matches!(check.body, Body::Replay { .. });
+        if let Some(reason) = self.abilities.missing(&check.needs, &check.hosts, is_replay) {
+            return not_run(case, check, &reason);
+        }
+        match &check.body {
+            Body::Replay { stem, steps } => replay::run(&case.id, stem, steps, &self.abilities),
+            Body::Table(table) => table.run(&case.id, &check.name),
+            Body::Unread { kind, .. } => not_run(case, check, kind),
+            Body::Manual => not_run(case, check, "manual"),
+            Body::Store(store) => store.run(&case.id, &check.name),
+            Body::HookBytes(_) | Body::Http(_) | Body::Script(_) => {
+                let Some(tools) = &self.tools else { return not_run(case, check, "herdbook") };
+                run_real(case, check, tools)
+            }
+        }
+    }
+}
+
+/// Runs a check against the binaries. One whose surroundings break is a failed line.
+fn run_real(case: &Case, check: &Check, tools: &Tools) -> Vec<Line> {
+    let (id, name, dir) = (&case.id, &check.name, &case.dir);
+    let lines = match &check.body {
+        Body::HookBytes(hooks) => hooks.run(id, name, dir, tools),
+        Body::Http(http) => http.run(id, name, dir, tools),
+        Body::Script(script) => {
+            let tmux = check.needs.iter().any(|need| need == "tmux");
+            match script.missing_program(tools, tmux) {
+                Some(program) => return not_run(case, check, &program),
+                None => script.run(id, name, dir, tools),
+            }
+        }
+        _ => Ok(Vec::new()),
+    };
+    lines.unwrap_or_else(|problem| vec![Line::broken(id, name, problem)])
+}
+
+/// Lists the case folders below a folder, sorted: the folder itself, or those in it.
+///
+/// # Errors
+/// The folder cannot be read, or holds no case.
+pub fn find_cases(dir: &Path) -> Result<Vec<PathBuf>, String> {
+    if dir.join("case.json").is_file() {
+        return Ok(vec![dir.to_owned()]);
+    }
+    let entries = fs::read_dir(dir).map_err(|error| format!("{} cannot be read: {error}", dir.display()))?;
+    let mut cases = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|error| format!("{} cannot be read: {error}", dir.display()))?.path();
+        // Folders that tools leave behind are no cases.
+        if path.is_dir() && !folder_name(&path).starts_with(['.', '_']) {
+            cases.push(path);
+        }
+    }
+    if cases.is_empty() {
+        return Err(format!("{} holds no case: no case.json in it or in a folder in it", dir.display()));
+    }
+    cases.sort();
+    Ok(cases)
+}
+
+/// Returns the lines of a check that is not run: one for each of its expectations.
+fn not_run(case: &Case, check: &Check, reason: &str) -> Vec<Line> {
+    let line = |place: String, written: &Value| {
+        Line::not_run(&case.id, format!("{} {place}", check.name), written.clone(), reason)
+    };
+    match &check.body {
+        Body::Replay { stem, steps } => replay::not_run(&case.id, stem, steps, reason),
+        Body::Table(table) => table.not_run(&case.id, &check.name, reason),
+        Body::Store(store) => store.not_run(&case.id, &check.name, reason),
+        Body::Unread { expectations, .. } => {
+            expectations.iter().map(|(place, written)| line(place.clone(), written)).collect()
+        }
+        Body::Manual => vec![Line::not_run(&case.id, check.name.clone(), Value::Null, reason)],
+        Body::HookBytes(hooks) => {
+            let each = hooks.each.iter().map(|one| line(format!("each {}", one.path), &one.written));
+            each.chain(hooks.expect.iter().map(|one| line(one.path.clone(), &one.written))).collect()
+        }
+        Body::Http(http) => {
+            let mut lines = Vec::new();
+            for request in &http.requests {
+                let place = |path: &str| format!("{} {path}", request.name);
+                lines.extend(request.expect.iter().map(|one| line(place(&one.path), &one.written)));
+            }
+            lines.extend(http.expect.iter().map(|one| line(one.path.clone(), &one.written)));
+            lines
+        }
+        Body::Script(script) => {
+            script.expect.iter().map(|one| line(one.path.clone(), &one.written)).collect()
+        }
+    }
+}
+
+fn folder_name(dir: &Path) -> String {
+    let named = dir.file_name().map(|name| name.to_string_lossy().into_owned());
+    named.unwrap_or_else(|| dir.display().to_string())
+}

@@ -1,0 +1,12 @@
+//! The runner as a whole: case folders of the project and of the reference data, its command line, and the stand-in
+//! agents it plays.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test that cannot go on panics, and one that is skipped says so"
+)]
+
+mod command;
+mod folders;
+mod stand_in;

@@ -1,0 +1,172 @@
+//! Values of one room as values of another.
+
+use herdbook_api::{trail, v1};
+use herdbook_engine::HookDelivery;
+use herdbook_engine::view::{Evidence, QueueEntry, SessionView, State};
+use herdbook_events::observation::PaneRef;
+use herdbook_events::origin::Terminal;
+use herdbook_events::{Origin, Process};
+use herdbook_wire::{Delivery, Tty};
+
+/// The longest `ask`, in characters.
+const ASK_CHARS: usize = 200;
+
+/// A hook call as the engine takes it.
+pub(crate) fn delivery(wire: Delivery, spooled: bool) -> HookDelivery {
+    HookDelivery {
+        host: wire.host,
+        native_event: wire.native_event,
+        delivery: wire.delivery,
+        stamp_ms: Some(wire.stamp_ms),
+        started_at_ms: Some(wire.started_at_ms),
+        origin: origin(wire.origin),
+        body: wire.body,
+        cut: wire.cut,
+        spooled,
+    }
+}
+
+fn origin(wire: herdbook_wire::Origin) -> Origin {
+    let process = |process: herdbook_wire::Process| Process { pid: process.pid, start: process.start };
+    Origin {
+        ancestors: wire.ancestors.into_iter().map(process).collect(),
+        tty: match wire.tty {
+            Tty::Unknown => Terminal::Unknown,
+            Tty::None => Terminal::None,
+            Tty::Some => Terminal::Some,
+            Tty::Named(name) => Terminal::Named(name),
+        },
+        cwd: wire.cwd,
+        vars: wire.vars,
+        machine: wire.machine,
+    }
+}
+
+/// True while a skip or snooze keeps the entry behind the others.
+pub(crate) fn in_cooldown(entry: &QueueEntry, wall_ms: u64) -> bool {
+    entry.skip_cooldown_until_ms.is_some_and(|until| until > wall_ms)
+}
+
+/// The answer about the head of the queue.
+pub(crate) fn next(queue: &[QueueEntry], wall_ms: u64) -> trail::Next {
+    match queue.iter().find(|entry| !in_cooldown(entry, wall_ms)) {
+        Some(entry) => trail::Next::head(entry.pane_id.clone(), entry.session.as_str().to_owned()),
+        None => trail::Next::empty(),
+    }
+}
+
+/// An entry as `/queue` shows it.
+pub(crate) fn trail_item(entry: QueueEntry) -> trail::Item {
+    trail::Item {
+        id: entry.id,
+        session_id: entry.session.as_str().to_owned(),
+        pane_id: entry.pane_id,
+        cwd: entry.cwd,
+        reason: entry.kind.reason().as_str().to_owned(),
+        last_message: entry.message,
+        stuck_at: entry.stuck_at_ms,
+        skip_cooldown_until: entry.skip_cooldown_until_ms,
+    }
+}
+
+/// An entry as `/v1/queue` shows it.
+pub(crate) fn item(entry: QueueEntry) -> v1::Item {
+    v1::Item {
+        ask: ask(&entry.message),
+        host: entry.host.clone(),
+        kind: entry.kind.as_str().to_owned(),
+        order: entry.order,
+        pinned: entry.pinned,
+        pane: entry.pane.as_ref().map(pane),
+        pane_uncertain: entry.pane_uncertain,
+        id: entry.id,
+        session_id: entry.session.as_str().to_owned(),
+        pane_id: entry.pane_id,
+        cwd: entry.cwd,
+        reason: entry.kind.reason().as_str().to_owned(),
+        last_message: entry.message,
+        stuck_at: entry.stuck_at_ms,
+        skip_cooldown_until: entry.skip_cooldown_until_ms,
+    }
+}
+
+/// The first line with anything on it, cleaned and cut.
+fn ask(message: &str) -> String {
+    let line = message.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("");
+    let cleaned = herdbook_redact::clean_line(line);
+    let cleaned = cleaned.trim();
+    if cleaned.chars().nth(ASK_CHARS).is_none() {
+        return cleaned.to_owned();
+    }
+    let mut cut: String = cleaned.chars().take(ASK_CHARS - 1).collect();
+    cut.push('…');
+    cut
+}
+
+fn pane(pane: &PaneRef) -> v1::Pane {
+    v1::Pane { socket: pane.socket.clone(), server_pid: pane.server_pid, pane: pane.pane.clone() }
+}
+
+/// A session as `/v1/sessions` shows it.
+pub(crate) fn session(view: &SessionView) -> v1::Session {
+    v1::Session {
+        session_id: view.key.as_str().to_owned(),
+        host: view.host.clone(),
+        native_id: view.native_id.clone(),
+        state: state(view.state).to_owned(),
+        kind: view.kind.map(|kind| kind.as_str().to_owned()),
+        since_at: view.since_ms,
+        message: view.message.clone(),
+        cwd: view.cwd.clone(),
+        transcript_path: view.transcript_path.clone(),
+        pane: view.pane.as_ref().map(pane),
+        pane_uncertain: view.pane_uncertain,
+        headless: view.headless,
+        stale: view.stale,
+        children: view.children,
+        pending: view.pending,
+        turns: view.turns,
+        tools: view.tools,
+        waits: view.waits,
+        linked: view.linked.as_ref().map(|key| key.as_str().to_owned()),
+    }
+}
+
+/// A session with what its state rests on.
+pub(crate) fn why(view: &SessionView) -> v1::Why {
+    let evidence = |evidence: &Evidence| v1::Evidence {
+        id: evidence.id.clone(),
+        source: evidence.source.clone(),
+        fact: evidence.fact.clone(),
+        seen_at: evidence.at_ms,
+    };
+    v1::Why {
+        session: session(view),
+        evidence: view.evidence.iter().map(evidence).collect(),
+        looks_again: view.looks_again.clone().map(|(due_at, reason)| v1::LooksAgain { due_at, reason }),
+    }
+}
+
+fn state(state: State) -> &'static str {
+    match state {
+        State::Registered => "registered",
+        State::Working => "working",
+        State::Stuck => "stuck",
+        State::Ended => "ended",
+        State::Unknown => "unknown",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ask_is_one_short_line() {
+        assert_eq!(ask("\n  Tool: Bash | Command: ls\nmore"), "Tool: Bash | Command: ls");
+        assert_eq!(ask(""), "");
+        let long = ask(&"ä".repeat(500));
+        assert_eq!(long.chars().count(), ASK_CHARS);
+        assert!(long.ends_with('…'));
+    }
+}

@@ -1,0 +1,427 @@
+//! The engine's thread: inputs come in over a bounded channel, one after another; what they give goes to the journal.
+
+use std::any::Any;
+use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use herdbook_engine::record::Record;
+use herdbook_engine::{Effect, Engine, Input, Now, UnreadablePayload};
+use herdbook_events::Origin;
+use herdbook_log::{Ack, AppendError, Durability, NewRecord, Store};
+use herdbook_redact::Redactor;
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::attention::{Pending, Source};
+use crate::clock;
+use crate::config::Notice;
+use crate::journal::Ids;
+use crate::spool::Drain;
+
+/// So many inputs wait for the engine; whoever sends more waits, within a time limit of its own.
+const WAITING: usize = 1024;
+/// While so many bytes are on their way to the journal no further input is taken. It is less than what the journal
+/// keeps in memory while nothing can be written, so that whatever the engine has folded can be kept.
+const UNWRITTEN_BYTES: u64 = 12 << 20;
+/// The spool is looked into at least this often (overview D4).
+const SPOOL_EVERY_MS: u64 = 1_000;
+/// What is kept of an input that made the engine panic.
+const PANIC_TEXT_BYTES: usize = 1 << 20;
+
+/// Why an input was not taken, or is not known to be kept.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refused {
+    /// The daemon is about to end.
+    #[error("the daemon is stopping")]
+    Stopping,
+    /// The journal cannot be written now.
+    #[error("the journal cannot be written: {0}")]
+    Journal(String),
+    /// The code failed on this request; the input is kept where that was possible.
+    #[error("the daemon failed on this request; it is noted in the journal")]
+    Panicked,
+}
+
+type Reply = Box<dyn FnOnce(Result<(), Refused>) + Send>;
+type Look = Box<dyn FnOnce(&Engine, Now) + Send>;
+
+enum Command {
+    Step(Box<Request>),
+    Look(Look),
+    /// Something changed that the loop looks at by itself.
+    Wake,
+    Stop(oneshot::Sender<()>),
+}
+
+struct Request {
+    input: Input,
+    durability: Durability,
+    reply: Reply,
+}
+
+/// What the daemon counts since its start.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub announced: AtomicU64,
+    /// Bytes that were handed to the journal and are not answered yet.
+    unwritten: AtomicU64,
+}
+
+/// The way to the engine. Clones lead to the same one.
+#[derive(Clone)]
+pub(crate) struct Core {
+    commands: mpsc::Sender<Command>,
+}
+
+impl Core {
+    /// Folds an input; answers when what it gave is as durable as asked. The caller sets the time limit.
+    pub(crate) async fn step(&self, input: Input, durability: Durability) -> Result<(), Refused> {
+        let (sender, receiver) = oneshot::channel();
+        let reply: Reply = Box::new(move |result| drop(sender.send(result)));
+        let command = Command::Step(Box::new(Request { input, durability, reply }));
+        self.commands.send(command).await.map_err(|_| Refused::Stopping)?;
+        receiver.await.map_err(|_| Refused::Panicked)?
+    }
+
+    /// Looks at the engine's state, after everything that was spooled before.
+    pub(crate) async fn look<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Engine, Now) -> T + Send + 'static,
+    ) -> Result<T, Refused> {
+        let (sender, receiver) = oneshot::channel();
+        let look: Look = Box::new(move |engine, now| drop(sender.send(look(engine, now))));
+        self.commands.send(Command::Look(look)).await.map_err(|_| Refused::Stopping)?;
+        receiver.await.map_err(|_| Refused::Panicked)
+    }
+
+    /// Writes the last record and closes the journal; comes back when that is done.
+    pub(crate) async fn stop(&self) {
+        let (sender, receiver) = oneshot::channel();
+        if self.commands.send(Command::Stop(sender)).await.is_ok() {
+            // An error means that the thread is gone, which is what was asked for.
+            drop(receiver.await);
+        }
+    }
+}
+
+/// What the engine's thread owns.
+pub(crate) struct EngineLoop {
+    pub engine: Engine,
+    pub store: Arc<Store>,
+    pub ids: Ids,
+    pub redactor: Redactor,
+    pub told: Arc<Source>,
+    pub spool: Drain,
+    pub counters: Arc<Counters>,
+    pub notice: Arc<dyn Fn(&Notice) + Send + Sync>,
+    pub version: String,
+    /// [`Engine::step`]; another one in tests.
+    pub fold: fn(&mut Engine, Now, Input) -> Vec<Effect>,
+    /// Deliveries the engine has folded and the journal refused: they must not be answered as repeats.
+    pub refused: Arc<Mutex<HashSet<u128>>>,
+    pub batch: u64,
+}
+
+impl EngineLoop {
+    /// Notes the start, takes what lies in the spool, and starts the thread.
+    pub(crate) fn start(mut self, runtime: &Handle) -> std::io::Result<Core> {
+        let (commands, receiver) = mpsc::channel(WAITING);
+        let start = Input::Daemon { what: "start", version: self.version.clone() };
+        self.step(start, Durability::Written, Box::new(drop));
+        self.drain_spool();
+        self.own_up();
+        let waker = commands.downgrade();
+        self.spool.on_kept(move || {
+            if let Some(commands) = waker.upgrade() {
+                // A full channel has something to wake the loop already.
+                drop(commands.try_send(Command::Wake));
+            }
+        });
+        let runtime = runtime.clone();
+        std::thread::Builder::new().name("engine".to_owned()).spawn(move || self.run(receiver, &runtime))?;
+        Ok(Core { commands })
+    }
+
+    fn run(mut self, mut commands: mpsc::Receiver<Command>, runtime: &Handle) {
+        let mut spool_due = clock::now().mono_ms + SPOOL_EVERY_MS;
+        loop {
+            let command = match commands.try_recv() {
+                Ok(command) => Some(command),
+                Err(mpsc::error::TryRecvError::Disconnected) => return,
+                Err(mpsc::error::TryRecvError::Empty) => {
+                    let due = self.engine.next_deadline_ms().unwrap_or(u64::MAX).min(spool_due);
+                    let pause = Duration::from_millis(due.saturating_sub(clock::now().mono_ms));
+                    let next = async { tokio::time::timeout(pause, commands.recv()).await };
+                    match runtime.block_on(next) {
+                        Ok(Some(command)) => Some(command),
+                        Ok(None) => return,
+                        Err(_) => None,
+                    }
+                }
+            };
+            match command {
+                Some(Command::Step(request)) => self.take(*request),
+                Some(Command::Look(look)) => self.look(look),
+                Some(Command::Wake) => self.spool.remove_kept(),
+                Some(Command::Stop(done)) => return self.stop(commands, done),
+                None => {}
+            }
+            let now = clock::now();
+            if now.mono_ms >= spool_due {
+                spool_due = now.mono_ms + SPOOL_EVERY_MS;
+                self.drain_spool();
+                self.own_up();
+            }
+            if self.engine.next_deadline_ms().is_some_and(|due| due <= now.mono_ms) {
+                self.step(Input::Tick, Durability::Written, Box::new(drop));
+            }
+        }
+    }
+
+    /// Takes an input from outside: what was spooled before it comes first.
+    fn take(&mut self, request: Request) {
+        let Request { input, durability, reply } = request;
+        if matches!(input, Input::Hook(_)) {
+            self.drain_spool();
+        }
+        if let Input::Hook(call) = &input
+            && self.is_refused(call.delivery)
+        {
+            return reply(Err(Refused::Journal("this event was refused before".to_owned())));
+        }
+        match self.journal_is_full(&input) {
+            Some(reason) => reply(Err(Refused::Journal(reason))),
+            None => self.step(input, durability, reply),
+        }
+    }
+
+    fn look(&mut self, look: Look) {
+        self.drain_spool();
+        let now = clock::now();
+        let engine = &self.engine;
+        // The reply was dropped with the closure: whoever asked sees that it failed.
+        drop(catch_unwind(AssertUnwindSafe(|| look(engine, now))));
+    }
+
+    fn stop(mut self, mut commands: mpsc::Receiver<Command>, done: oneshot::Sender<()>) {
+        commands.close();
+        while let Ok(command) = commands.try_recv() {
+            match command {
+                Command::Step(request) => self.take(*request),
+                Command::Look(look) => self.look(look),
+                Command::Wake => {}
+                Command::Stop(other) => {
+                    let _ = other.send(());
+                }
+            }
+        }
+        let stop = Input::Daemon { what: "stop", version: self.version.clone() };
+        self.step(stop, Durability::Synced, Box::new(drop));
+        self.store.close();
+        self.spool.remove_kept();
+        let _ = done.send(());
+    }
+
+    /// Returns why no further input is taken now.
+    fn journal_is_full(&self, input: &Input) -> Option<String> {
+        let size = match input {
+            Input::Hook(call) => call.body.len() as u64 * 2,
+            Input::Normalized { body, .. } => body.len() as u64 * 2,
+            _ => 0,
+        };
+        let unwritten = self.counters.unwritten.load(Ordering::Relaxed);
+        (unwritten > 0 && unwritten + size > UNWRITTEN_BYTES).then(|| {
+            let health = self.store.health();
+            health.error.unwrap_or_else(|| format!("{unwritten} bytes already wait for the disk"))
+        })
+    }
+
+    fn is_refused(&self, delivery: u128) -> bool {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner).contains(&delivery)
+    }
+
+    /// Takes what lies in the spool, in the order in which the hooks ran.
+    fn drain_spool(&mut self) {
+        if self.spool.is_empty() {
+            return;
+        }
+        self.spool.remove_kept();
+        for entry in self.spool.waiting() {
+            if self.is_refused(entry.delivery) {
+                continue;
+            }
+            let unwritten = self.counters.unwritten.load(Ordering::Relaxed);
+            if unwritten > 0 && unwritten + entry.bytes * 2 > UNWRITTEN_BYTES {
+                return;
+            }
+            match self.spool.read(&entry) {
+                Ok(call) => {
+                    let kept = self.spool.keeping(entry);
+                    self.step(
+                        Input::Hook(call),
+                        Durability::Written,
+                        Box::new(move |result| kept(result.is_ok())),
+                    );
+                }
+                Err(None) => {}
+                Err(Some(lost)) => {
+                    (self.notice)(&Notice::Warning(lost.clone()));
+                    let gap = Input::Gap { lost: 1, reason: lost };
+                    self.step(gap, Durability::Written, Box::new(drop));
+                }
+            }
+        }
+    }
+
+    /// Writes a gap record for what the spool could not take.
+    fn own_up(&mut self) {
+        if let Some(lost) = self.spool.lost() {
+            let told = self.spool.telling(lost.total);
+            let reason = "the spool was full or could not be written".to_owned();
+            let gap = Input::Gap { lost: lost.new, reason };
+            self.step(gap, Durability::Synced, Box::new(move |result| told(result.is_ok())));
+        }
+    }
+
+    /// Folds one input and carries out what it gives.
+    fn step(&mut self, input: Input, durability: Durability, reply: Reply) {
+        let now = clock::now();
+        let shadow = Shadow::of(&input);
+        let delivery = shadow.delivery;
+        let (fold, engine) = (self.fold, &mut self.engine);
+        let effects = match catch_unwind(AssertUnwindSafe(|| fold(engine, now, input))) {
+            Ok(effects) => effects,
+            Err(panic) => return self.note_panic(shadow, &panic, durability, reply),
+        };
+        let mut records = Vec::new();
+        let mut pending = Vec::new();
+        for effect in effects {
+            match effect {
+                Effect::Append(batch) => records.extend(batch.into_iter().map(new_record)),
+                Effect::Publish { id, event } => pending.push((id, event)),
+                Effect::Announce { .. } => {
+                    self.counters.announced.fetch_add(1, Ordering::Relaxed);
+                }
+                Effect::Withdraw { .. } => {}
+                Effect::Warn(text) => (self.notice)(&Notice::Warning(text)),
+            }
+        }
+        let pending: Vec<Pending> = pending
+            .into_iter()
+            .filter_map(|(id, event)| {
+                let offset = records.iter().position(|record| record.id == id)? as u64;
+                Some(Pending { offset, id, event })
+            })
+            .collect();
+        let batch = (!pending.is_empty()).then(|| {
+            self.batch += 1;
+            self.told.ring.push(self.batch, pending);
+            self.batch
+        });
+        let (told, refused) = (Arc::clone(&self.told), Arc::clone(&self.refused));
+        self.append(records, durability, move |result| {
+            if let Some(batch) = batch {
+                told.ring.settle(batch, result.as_ref().ok().map(|ack| ack.first_seq));
+            }
+            if result.is_err()
+                && let Some(delivery) = delivery
+            {
+                refused.lock().unwrap_or_else(PoisonError::into_inner).insert(delivery);
+            }
+            reply(result.map(drop).map_err(refusal));
+        });
+    }
+
+    /// Keeps an input that made the engine panic, so that the fault can be found and the event is not lost.
+    fn note_panic(&mut self, shadow: Shadow, panic: &(dyn Any + Send), durability: Durability, reply: Reply) {
+        let words = panic_words(panic);
+        (self.notice)(&Notice::Warning(format!("the engine failed on one input: {words}")));
+        let Some(text) = shadow.text else { return reply(Err(Refused::Panicked)) };
+        let text = String::from_utf8_lossy(&text);
+        let payload = UnreadablePayload {
+            // The fold's clock is unknown here: 0 never moves it.
+            clock: 0,
+            delivery: format!("{:032x}", shadow.delivery.unwrap_or_default()),
+            host: shadow.host,
+            error: format!("panic: {}", self.redactor.text(&words)),
+            session: None,
+            native_event: None,
+            cwd: None,
+            salvaged: false,
+            cut: false,
+            origin: Origin::default(),
+            text: self.redactor.text(&text).into_owned(),
+        };
+        // The payload has string keys and no failing serializers, so it always prints.
+        let payload = serde_json::to_string(&payload).unwrap_or_default();
+        let kind = "unreadable".to_owned();
+        let record = NewRecord { id: self.ids.next(), ts_ms: clock::wall_ms(), kind, payload };
+        let is_hook = shadow.delivery.is_some();
+        self.append(vec![record], durability, move |result| match result {
+            Ok(_) if is_hook => reply(Ok(())),
+            Ok(_) => reply(Err(Refused::Panicked)),
+            Err(error) => reply(Err(refusal(error))),
+        });
+    }
+
+    fn append(
+        &self,
+        records: Vec<NewRecord>,
+        durability: Durability,
+        done: impl FnOnce(Result<Ack, AppendError>) + Send + 'static,
+    ) {
+        let bytes: u64 = records.iter().map(|record| record.payload.len() as u64 + 256).sum();
+        let counters = Arc::clone(&self.counters);
+        counters.unwritten.fetch_add(bytes, Ordering::Relaxed);
+        self.store.append(records, durability, move |result| {
+            counters.unwritten.fetch_sub(bytes, Ordering::Relaxed);
+            done(result);
+        });
+    }
+}
+
+/// What is left of an input when the engine panics.
+struct Shadow {
+    delivery: Option<u128>,
+    host: String,
+    text: Option<Vec<u8>>,
+}
+
+impl Shadow {
+    fn of(input: &Input) -> Shadow {
+        let head = |bytes: &[u8]| Some(bytes[..bytes.len().min(PANIC_TEXT_BYTES)].to_vec());
+        match input {
+            Input::Hook(call) => {
+                Shadow { delivery: Some(call.delivery), host: call.host.clone(), text: head(&call.body) }
+            }
+            Input::Normalized { body, .. } => {
+                Shadow { delivery: None, host: "posted".to_owned(), text: head(body.as_bytes()) }
+            }
+            _ => Shadow { delivery: None, host: String::new(), text: None },
+        }
+    }
+}
+
+fn new_record(record: Record) -> NewRecord {
+    NewRecord {
+        id: record.id,
+        ts_ms: record.ts_ms,
+        kind: record.kind.to_owned(),
+        payload: Box::<str>::from(record.payload).into_string(),
+    }
+}
+
+fn refusal(error: AppendError) -> Refused {
+    match error {
+        AppendError::Closed => Refused::Stopping,
+        other => Refused::Journal(other.to_string()),
+    }
+}
+
+fn panic_words(panic: &(dyn Any + Send)) -> String {
+    let words = panic.downcast_ref::<&str>().map(|words| (*words).to_owned());
+    words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no words".to_owned())
+}

@@ -1,0 +1,181 @@
+//! Opening the sockets: unix ones with care about what lies there already, TCP ones with care about who does.
+
+use std::fs;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use herdbook_api::v1::Listen;
+use herdbook_wire::paths::{SocketPlace, private_dir, socket_address};
+use rustix::fs::Mode;
+
+use crate::config::Notice;
+use crate::error::DaemonError;
+use crate::peer;
+
+/// A unix socket we listen on. Its file is removed with [`UnixPlace::remove`], but only while it is still ours.
+pub(crate) struct UnixPlace {
+    pub path: PathBuf,
+    pub listener: UnixListener,
+    /// Device and inode of the socket file.
+    file: (u64, u64),
+}
+
+impl UnixPlace {
+    /// Removes the socket file, unless somebody else put another one there.
+    pub(crate) fn remove(path: &Path, file: (u64, u64)) {
+        if fs::symlink_metadata(path).is_ok_and(|found| (found.dev(), found.ino()) == file) {
+            // Left behind it would be taken for stale, which is fine.
+            drop(fs::remove_file(path));
+        }
+    }
+
+    pub(crate) fn file(&self) -> (u64, u64) {
+        self.file
+    }
+}
+
+/// Opens the unix sockets. One that cannot be opened is told and left out, as long as there is another.
+pub(crate) fn unix(places: &[SocketPlace], notice: &dyn Fn(&Notice)) -> Result<Vec<UnixPlace>, DaemonError> {
+    let mut opened = Vec::new();
+    let mut failed = Vec::new();
+    for place in places {
+        match open_unix(place) {
+            Ok(place) => opened.push(place),
+            Err(reason) => failed.push(format!("{}: {reason}", place.path.display())),
+        }
+    }
+    if opened.is_empty() {
+        return Err(DaemonError::NoSocket(failed.join("; ")));
+    }
+    for reason in failed {
+        notice(&Notice::Warning(format!("could not listen on {reason}")));
+    }
+    Ok(opened)
+}
+
+fn open_unix(place: &SocketPlace) -> Result<UnixPlace, String> {
+    let text = |error: io::Error| error.to_string();
+    let folder = place.path.parent().ok_or("no such folder")?;
+    if place.guarded {
+        private_dir(folder).map_err(|error| error.to_string())?;
+    } else {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(text)?;
+    }
+    let address = socket_address(&place.path).map_err(text)?;
+    match fs::symlink_metadata(&place.path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error.to_string()),
+        Ok(found) if !found.file_type().is_socket() => {
+            return Err("something that is no socket is in the way: move it away".to_owned());
+        }
+        Ok(_) => match UnixStream::connect(&address.path) {
+            Ok(_) => return Err("another process answers there".to_owned()),
+            // Nobody listens on it any more.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                fs::remove_file(&place.path).map_err(text)?;
+            }
+            Err(error) => return Err(error.to_string()),
+        },
+    }
+    let listener = if place.guarded {
+        // Nobody else gets into the folder, so the mode may come later.
+        UnixListener::bind(&address.path)
+    } else {
+        // Between bind and chmod another user could connect, so the mode is right from the beginning.
+        let before = rustix::process::umask(Mode::from_raw_mode(0o177));
+        let bound = UnixListener::bind(&address.path);
+        rustix::process::umask(before);
+        bound
+    };
+    let listener = listener.map_err(text)?;
+    fs::set_permissions(&place.path, fs::Permissions::from_mode(0o600)).map_err(text)?;
+    let found = fs::symlink_metadata(&place.path).map_err(text)?;
+    listener.set_nonblocking(true).map_err(text)?;
+    Ok(UnixPlace { path: place.path.clone(), listener, file: (found.dev(), found.ino()) })
+}
+
+/// Opens the HTTP addresses. One that is taken is told with its holder; never another port instead (case F-088).
+pub(crate) fn http(addresses: &[SocketAddr], notice: &dyn Fn(&Notice)) -> (Vec<TcpListener>, Vec<Listen>) {
+    let mut listeners = Vec::new();
+    let mut told = Vec::new();
+    for addr in addresses {
+        let opened = TcpListener::bind(addr).and_then(|listener| {
+            listener.set_nonblocking(true)?;
+            Ok((listener.local_addr()?, listener))
+        });
+        told.push(match opened {
+            Ok((addr, listener)) => {
+                listeners.push(listener);
+                Listen { addr: addr.to_string(), state: Listen::LISTENING.to_owned(), ..Listen::default() }
+            }
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                let holder = peer::holder_of_port(*addr);
+                notice(&Notice::PortTaken { addr: *addr, holder: holder.clone() });
+                let (pid, name) = holder.unzip();
+                let state = Listen::TAKEN.to_owned();
+                Listen { addr: addr.to_string(), state, pid, name, error: Some(error.to_string()) }
+            }
+            Err(error) => {
+                // A machine without IPv6 is no news.
+                if addr.is_ipv4() {
+                    notice(&Notice::Warning(format!("could not listen on {addr}: {error}")));
+                }
+                let state = Listen::FAILED.to_owned();
+                Listen { addr: addr.to_string(), state, error: Some(error.to_string()), ..Listen::default() }
+            }
+        });
+    }
+    (listeners, told)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(path: PathBuf) -> SocketPlace {
+        SocketPlace { path, guarded: true }
+    }
+
+    #[test]
+    fn a_stale_socket_is_replaced_and_a_live_one_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = place(dir.path().join("herdbook/sock"));
+        private_dir(place.path.parent().unwrap()).unwrap();
+        drop(UnixListener::bind(&place.path).unwrap());
+        let opened = open_unix(&place).unwrap();
+        assert_eq!(fs::metadata(&place.path).unwrap().mode() & 0o777, 0o600);
+        assert_eq!(open_unix(&place).err().unwrap(), "another process answers there");
+        UnixPlace::remove(&place.path, (0, 0));
+        assert!(place.path.exists(), "another one's socket was removed");
+        UnixPlace::remove(&place.path, opened.file());
+        assert!(!place.path.exists());
+    }
+
+    #[test]
+    fn a_planted_file_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let victim = dir.path().join("victim");
+        fs::File::create(&victim).unwrap();
+        let place = place(dir.path().join("state/sock"));
+        private_dir(place.path.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(&victim, &place.path).unwrap();
+        assert!(open_unix(&place).err().unwrap().contains("no socket"));
+        assert!(victim.exists());
+        let error = unix(&[place], &|_| {}).err().unwrap().to_string();
+        assert!(error.starts_with("could not listen on any unix socket"), "{error}");
+    }
+
+    #[test]
+    fn a_taken_port_is_told_with_its_holder() {
+        let first = TcpListener::bind("127.0.0.1:0").unwrap();
+        let addr = first.local_addr().unwrap();
+        let notices = std::sync::Mutex::new(Vec::new());
+        let (listeners, told) = http(&[addr], &|notice| notices.lock().unwrap().push(notice.clone()));
+        assert!(listeners.is_empty());
+        assert_eq!((told[0].state.as_str(), told[0].pid), (Listen::TAKEN, Some(std::process::id())));
+        assert!(matches!(notices.lock().unwrap()[0], Notice::PortTaken { holder: Some(_), .. }));
+    }
+}

@@ -1,0 +1,214 @@
+//! From start to stop.
+
+use std::collections::HashSet;
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use herdbook_engine::{Config, Engine};
+use herdbook_redact::Redactor;
+use herdbook_wire::paths::private_dir;
+use tokio::net::{TcpListener, UnixListener};
+use tokio::runtime::{Builder, Handle};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::timeout;
+
+use crate::attention::{Ring, Source};
+use crate::clock;
+use crate::config::{DaemonConfig, Notice, stopped};
+use crate::core::{Counters, EngineLoop};
+use crate::error::DaemonError;
+use crate::journal::Journal;
+use crate::listen::{self, UnixPlace};
+use crate::routes::{self, App};
+use crate::serve::Server;
+use crate::spool::Drain;
+use crate::store_file::{StoreFile, fill_random};
+
+/// Two threads serve all connections; the engine and the journal have threads of their own.
+const WORKERS: usize = 2;
+/// Threads that read the journal for readers that fell behind.
+const BLOCKING: usize = 4;
+const STACK_BYTES: usize = 1 << 20;
+/// So many readers of the attention stream.
+const STREAMS: usize = 64;
+/// What is in flight when the daemon ends has this long (case: a stop within 2 s).
+const FINISH_TIME: Duration = Duration::from_millis(900);
+/// The journal has this long to write the rest.
+const CLOSE_TIME: Duration = Duration::from_millis(800);
+
+/// Runs a daemon until it is told to stop: by [`DaemonConfig::stop`], or by SIGTERM or SIGINT where
+/// [`DaemonConfig::signals`] is set. The caller's thread waits meanwhile.
+///
+/// # Errors
+/// It could not start; nothing was changed then that is not ours. [`DaemonError::AlreadyRunning`] when another daemon
+/// has the state folder.
+pub fn run(config: DaemonConfig) -> Result<(), DaemonError> {
+    // Without this a file size limit kills the process instead of failing the write.
+    herdbook_log::ignore_sigxfsz().map_err(system("keep SIGXFSZ from killing the daemon"))?;
+    private_dir(&config.state_dir).map_err(DaemonError::Folder)?;
+    let mut seed = [0; 16];
+    fill_random(&mut seed).map_err(system("get random bytes"))?;
+    let [engine_seed, own_seed] =
+        [&seed[..8], &seed[8..]].map(|half| half.iter().fold(0, |seed, byte| (seed << 8) | u64::from(*byte)));
+    let journal = Journal::open(&config.state_dir, own_seed)?;
+    let file = StoreFile::load_or_make(&config.state_dir, clock::wall_ms())?;
+    let redact_key = file.redact_key;
+    let mut settings = Config { seed: engine_seed, redact_key, ..Config::default() };
+    if let Some(grace_ms) = config.grace_ms {
+        settings.grace_ms = grace_ms;
+    }
+    let mut engine = Engine::new(settings);
+    let notice = Arc::clone(&config.notice);
+    for damage in journal.opened.damage.iter().take(3) {
+        notice(&Notice::Warning(format!("the journal is damaged: {damage}")));
+    }
+    for torn in &journal.opened.torn {
+        notice(&Notice::Warning(format!("the journal was torn: {torn}")));
+    }
+    let unfolded = journal.replay(&mut engine, |reason| notice(&Notice::Warning(reason)));
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .max_blocking_threads(BLOCKING)
+        .thread_stack_size(STACK_BYTES)
+        .thread_name("serve")
+        .enable_all()
+        .build()
+        .map_err(system("start threads"))?;
+    let served = runtime.block_on(serve(config, journal, file, engine, unfolded));
+    // Nothing is left that anybody waits for; a thread that still reads the journal is not waited for either.
+    runtime.shutdown_timeout(Duration::from_millis(100));
+    served
+}
+
+fn system(what: &'static str) -> impl Fn(io::Error) -> DaemonError {
+    move |source| DaemonError::System { what, source }
+}
+
+async fn serve(
+    config: DaemonConfig,
+    journal: Journal,
+    file: StoreFile,
+    engine: Engine,
+    unfolded: u64,
+) -> Result<(), DaemonError> {
+    let Journal { store, dir, opened, ids } = journal;
+    let told = Arc::new(Source { dir, ring: Ring::new(opened.last_seq) });
+    let counters = Arc::new(Counters::default());
+    let engine_loop = EngineLoop {
+        engine,
+        store: Arc::clone(&store),
+        ids,
+        redactor: Redactor::new(&file.redact_key),
+        told: Arc::clone(&told),
+        spool: Drain::new(&config.state_dir),
+        counters: Arc::clone(&counters),
+        notice: Arc::clone(&config.notice),
+        version: config.version.clone(),
+        fold: Engine::step,
+        refused: Arc::new(Mutex::new(HashSet::new())),
+        batch: 0,
+    };
+    // Signals count from here on; before, they end the process as they always do.
+    let mut signals = Signals::new(config.signals).map_err(system("wait for signals"))?;
+    let core = engine_loop.start(&Handle::current()).map_err(system("start the engine's thread"))?;
+    let (unix, http) = match open(&config) {
+        Ok(opened) => opened,
+        Err(error) => {
+            drop(timeout(CLOSE_TIME, core.stop()).await);
+            return Err(error);
+        }
+    };
+    let Http { listeners, told: listen, ports } = http;
+    let sockets: Vec<_> = unix.iter().map(|place| (place.path.clone(), place.file())).collect();
+    let stop = config.stop.watch();
+    let app = Arc::new(App {
+        core: core.clone(),
+        store,
+        told,
+        counters,
+        stop: stop.clone(),
+        version: config.version.clone(),
+        store_id: file.store_id,
+        state_dir: config.state_dir.clone(),
+        sockets: sockets.iter().map(|(path, _)| path.clone()).collect(),
+        http: listen,
+        ports,
+        started_at: clock::wall_ms(),
+        started_mono_ms: clock::now().mono_ms,
+        unfolded,
+        streams: Arc::new(Semaphore::new(STREAMS)),
+    });
+    let (alive, mut all_over) = mpsc::channel(1);
+    let server = Server {
+        router: routes::router(Arc::clone(&app)),
+        app,
+        core: core.clone(),
+        stop: stop.clone(),
+        alive,
+    };
+    let http = listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
+    for place in unix {
+        let listener = UnixListener::from_std(place.listener).map_err(system("listen on a socket"))?;
+        tokio::spawn(server.clone().unix(listener));
+    }
+    for listener in listeners {
+        let listener = TcpListener::from_std(listener).map_err(system("listen on a port"))?;
+        tokio::spawn(server.clone().tcp(listener));
+    }
+    drop(server);
+    let paths = sockets.iter().map(|(path, _)| path.clone()).collect();
+    (config.notice)(&Notice::Ready { pid: std::process::id(), http, sockets: paths });
+
+    let mut stop = stop;
+    tokio::select! {
+        () = stopped(&mut stop) => {}
+        () = signals.wait() => config.stop.stop(),
+    }
+    (config.notice)(&Notice::Stopping);
+    // Hooks use the spool from here on.
+    for (path, file) in &sockets {
+        UnixPlace::remove(path, *file);
+    }
+    drop(timeout(FINISH_TIME, all_over.recv()).await);
+    drop(timeout(CLOSE_TIME, core.stop()).await);
+    Ok(())
+}
+
+struct Http {
+    listeners: Vec<std::net::TcpListener>,
+    told: Vec<herdbook_api::v1::Listen>,
+    ports: Vec<u16>,
+}
+
+fn open(config: &DaemonConfig) -> Result<(Vec<UnixPlace>, Http), DaemonError> {
+    let unix = listen::unix(&config.sockets, &*config.notice)?;
+    let (listeners, told) = listen::http(&config.http, &*config.notice);
+    let ports = listeners.iter().filter_map(|listener| Some(listener.local_addr().ok()?.port())).collect();
+    Ok((unix, Http { listeners, told, ports }))
+}
+
+struct Signals(Option<(tokio::signal::unix::Signal, tokio::signal::unix::Signal)>);
+
+impl Signals {
+    fn new(wanted: bool) -> io::Result<Signals> {
+        Ok(Signals(match wanted {
+            true => Some((signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?)),
+            false => None,
+        }))
+    }
+
+    /// Comes back when the process is told to end.
+    async fn wait(&mut self) {
+        match &mut self.0 {
+            Some((terminate, interrupt)) => {
+                tokio::select! {
+                    _ = terminate.recv() => {}
+                    _ = interrupt.recv() => {}
+                }
+            }
+            None => std::future::pending().await,
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! The daemon over real sockets, each in a scratch folder of its own.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "helpers of tests fail a test by panicking, and a skipped test says so"
+)]
+
+mod frames;
+mod guard;
+mod human;
+mod lifecycle;
+mod stream;
+mod support;
+mod trail;
+mod v1;

@@ -1,0 +1,150 @@
+//! The engine as its users see it: inputs in, queue and published events out, in virtual time.
+
+#![expect(missing_docs, reason = "a test: names say it")]
+
+mod hooks;
+mod house;
+mod human;
+mod posted;
+mod replay;
+
+use herdbook_engine::record::RecordView;
+use herdbook_engine::{Config, Effect, Engine, HookDelivery, HumanAct, Input, Now};
+use herdbook_events::{NormalizedEvent, Origin, SessionKey};
+
+/// An engine with its clock and journal.
+pub struct Herd {
+    pub engine: Engine,
+    pub now: Now,
+    pub journal: Vec<herdbook_engine::record::Record>,
+    pub published: Vec<NormalizedEvent>,
+    pub calls: Vec<Vec<String>>,
+    pub withdrawn: Vec<String>,
+    deliveries: u128,
+}
+
+pub const START_MS: u64 = 1_768_467_600_000;
+
+impl Herd {
+    pub fn new() -> Herd {
+        Herd {
+            engine: Engine::new(Config::default()),
+            now: Now { wall_ms: START_MS, mono_ms: 1_000_000 },
+            journal: Vec::new(),
+            published: Vec::new(),
+            calls: Vec::new(),
+            withdrawn: Vec::new(),
+            deliveries: 0,
+        }
+    }
+
+    pub fn input(&mut self, input: Input) {
+        for effect in self.engine.step(self.now, input) {
+            match effect {
+                Effect::Append(records) => self.journal.extend(records),
+                Effect::Publish { event, .. } => self.published.push(event),
+                Effect::Announce { sessions, .. } => {
+                    self.calls.push(sessions.iter().map(ToString::to_string).collect());
+                }
+                Effect::Withdraw { session } => self.withdrawn.push(session.to_string()),
+                Effect::Warn(_) => {}
+            }
+        }
+    }
+
+    /// Lets time go by, with a tick wherever the engine asks for one.
+    pub fn wait(&mut self, ms: u64) {
+        let end = self.now.mono_ms + ms;
+        while let Some(due) = self.engine.next_deadline_ms().filter(|due| *due <= end) {
+            let step = due.saturating_sub(self.now.mono_ms).max(1);
+            self.now = Now { wall_ms: self.now.wall_ms + step, mono_ms: self.now.mono_ms + step };
+            self.input(Input::Tick);
+        }
+        let rest = end.saturating_sub(self.now.mono_ms);
+        self.now = Now { wall_ms: self.now.wall_ms + rest, mono_ms: self.now.mono_ms + rest };
+    }
+
+    pub fn post(&mut self, body: &str) {
+        let event = NormalizedEvent::parse(body.as_bytes()).unwrap();
+        self.input(Input::Normalized { event, body: body.to_owned() });
+    }
+
+    pub fn stuck(&mut self, id: &str, timestamp: u64, message: &str) {
+        self.post(&format!(
+            r#"{{"type":"stuck","sessionId":"{id}","paneId":"%{id}","cwd":"","transcriptPath":"","reason":"stopped","message":"{message}","timestamp":{timestamp}}}"#
+        ));
+    }
+
+    pub fn tell(&mut self, kind: &str, id: &str) {
+        self.post(&format!(r#"{{"type":"{kind}","sessionId":"{id}","paneId":"%{id}","cwd":"/srv/a","transcriptPath":"","timestamp":1}}"#));
+    }
+
+    /// A Claude hook of session `id` with further members.
+    pub fn claude(&mut self, id: &str, event: &str, more: &str) {
+        let comma = if more.is_empty() { "" } else { "," };
+        let body =
+            format!(r#"{{"session_id":"{id}","cwd":"/srv/demo","hook_event_name":"{event}"{comma}{more}}}"#);
+        let vars =
+            vec![("TMUX_PANE".into(), format!("%{id}")), ("TMUX".into(), "/tmp/t/default,42,0".into())];
+        self.hook("claude", &body, Origin { vars, ..Origin::default() });
+    }
+
+    pub fn hook(&mut self, host: &str, body: &str, origin: Origin) {
+        self.deliveries += 1;
+        let delivery = self.deliveries;
+        self.deliver(host, body, origin, delivery);
+    }
+
+    pub fn deliver(&mut self, host: &str, body: &str, origin: Origin, delivery: u128) {
+        self.input(Input::Hook(HookDelivery {
+            host: host.to_owned(),
+            native_event: None,
+            delivery,
+            stamp_ms: Some(self.now.mono_ms),
+            started_at_ms: Some(self.now.wall_ms),
+            origin,
+            body: body.as_bytes().to_vec(),
+            cut: false,
+            spooled: false,
+        }));
+    }
+
+    pub fn act(&mut self, act: HumanAct) {
+        self.input(Input::Human(act));
+    }
+
+    /// Session ids in queue order.
+    pub fn queue(&self) -> Vec<String> {
+        self.engine.queue(self.now).iter().map(|entry| entry.session.to_string()).collect()
+    }
+
+    pub fn state(&self, key: &str) -> String {
+        let Some(view) = self.engine.session(&SessionKey::posted(key).unwrap()) else {
+            return "absent".into();
+        };
+        let kind = view.kind.map(|kind| format!("/{}", kind.as_str())).unwrap_or_default();
+        format!("{:?}{kind}", view.state).to_lowercase()
+    }
+
+    /// What was published since the last call, one word an event.
+    pub fn take_published(&mut self) -> Vec<String> {
+        self.published.drain(..).map(|event| format!("{} {}", event.kind(), event.session_id())).collect()
+    }
+
+    /// A new engine that folds the journal again.
+    pub fn restarted(&self) -> Herd {
+        let mut herd = Herd::new();
+        herd.now = Now { wall_ms: self.now.wall_ms, mono_ms: 5 };
+        herd.deliveries = self.deliveries;
+        for record in &self.journal {
+            let view = RecordView {
+                id: &record.id,
+                ts_ms: record.ts_ms,
+                kind: record.kind,
+                payload: record.payload.get(),
+            };
+            herd.engine.replay(&view).unwrap();
+        }
+        herd
+    }
+}

@@ -1,0 +1,277 @@
+//! The chain of lines: which line is right, which is damaged, and what the reading can go on from.
+//!
+//! Each crc continues the crc of the line before, so a right crc proves the line's bytes and its place. Where a line
+//! is damaged, the next one is checked against each value its predecessor's crc can have had: the last right one (the
+//! damaged line was put in), the one that stands in the damaged line (its text was changed), the one its text gives
+//! (its crc was changed). Where the predecessor is gone, a line is held until the next one continues it.
+
+use crate::damage::{Damage, DamageKind};
+use crate::line::{self, Shape};
+
+/// Where a line stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub segment: String,
+    pub line: u64,
+    pub offset: u64,
+}
+
+/// What became of a line.
+#[derive(Debug)]
+pub(crate) enum Verdict {
+    /// A readable line, by its bytes.
+    Line(Vec<u8>, Shape, Place),
+    /// A damaged place.
+    Damage(Damage),
+}
+
+/// What a judged line was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Judged {
+    /// The next right line.
+    Right,
+    /// A line that the segment before has too.
+    Repeated,
+    /// Damaged, or not known before the next line is.
+    Doubtful,
+}
+
+/// How many crcs of damaged lines are remembered.
+const MAX_ANCHORS: usize = 8;
+
+#[derive(Debug)]
+struct Held {
+    bytes: Vec<u8>,
+    shape: Shape,
+    place: Place,
+}
+
+/// The state of reading one log from its start.
+#[derive(Debug)]
+pub(crate) struct Chain {
+    session: Option<String>,
+    started: bool,
+    last_seq: u64,
+    last_crc: u32,
+    /// Damaged lines since the last good one.
+    bad: u64,
+    /// Crcs, beside the last good one, which the next line may continue.
+    anchors: Vec<u32>,
+    /// The crc of the damaged line before is known, so the next line has to continue it.
+    strict: bool,
+    held: Option<Held>,
+    /// Reading a segment that repeats lines of the one before (after a failed sync).
+    overlap: bool,
+    /// The first line is believed: reading began in the middle of a log.
+    trust_first: bool,
+    /// The highest seq of lines after the last good one that stay in place unverified.
+    unverified_seq: u64,
+}
+
+impl Chain {
+    /// Begins at seq 1. Without a session id, the first line's is taken.
+    pub(crate) fn new(session: Option<String>) -> Chain {
+        Chain {
+            last_crc: session.as_deref().map_or(0, line::first_crc),
+            started: session.is_some(),
+            session,
+            last_seq: 0,
+            bad: 0,
+            anchors: Vec::new(),
+            strict: false,
+            held: None,
+            overlap: false,
+            trust_first: false,
+            unverified_seq: 0,
+        }
+    }
+
+    /// Begins in the middle, at a line with this seq, whose predecessor is not read.
+    pub(crate) fn from_middle(seq: u64) -> Chain {
+        Chain { last_seq: seq - 1, trust_first: seq > 1, ..Chain::new(None) }
+    }
+
+    /// The seq of the last good line, 0 before the first.
+    pub(crate) fn last_seq(&self) -> u64 {
+        self.last_seq
+    }
+
+    /// The crc which a new line has to continue.
+    pub(crate) fn last_crc(&self) -> u32 {
+        self.last_crc
+    }
+
+    /// The highest seq that must not be given again: of the last good line, or of a line after it that stays in
+    /// place although nothing vouches for it.
+    pub(crate) fn highest_seq(&self) -> u64 {
+        let held = self.held.as_ref().map_or(0, |held| held.shape.seq);
+        self.last_seq.max(self.unverified_seq).max(held)
+    }
+
+    /// Notes that reading goes on in a segment which was made for this seq.
+    pub(crate) fn enter_segment(&mut self, first_seq: u64) {
+        self.overlap = first_seq <= self.last_seq && !self.trust_first;
+    }
+
+    /// Takes a line that follows the last good one without any doubt; nothing when it has to be judged.
+    pub(crate) fn take_next(&mut self, bytes: &[u8]) -> Option<Shape> {
+        if self.bad > 0 || self.held.is_some() || self.overlap {
+            return None;
+        }
+        let shape = Shape::read(bytes)?;
+        self.start(bytes, &shape);
+        let follows = shape.version <= line::LINE_VERSION
+            && shape.seq == self.last_seq + 1
+            && (self.trust_first || continues(self.last_crc, bytes, &shape));
+        if follows {
+            self.commit(&shape);
+        }
+        follows.then_some(shape)
+    }
+
+    /// Takes any line and tells what became of it, and of lines held before.
+    pub(crate) fn judge(&mut self, bytes: &[u8], place: Place, verdicts: &mut Vec<Verdict>) -> Judged {
+        let Some(shape) = Shape::read(bytes) else {
+            self.refuse(place, DamageKind::Malformed, verdicts);
+            let text = bytes.len().checked_sub(line::SUFFIX_BYTES).filter(|_| self.started);
+            if let Some(text) = text {
+                self.remember(crc32c::crc32c_append(self.last_crc, &bytes[..text]));
+            }
+            let crc = line::read_crc(bytes);
+            self.strict = crc.is_some();
+            if let Some((_, crc)) = crc {
+                self.remember(crc);
+            }
+            return Judged::Doubtful;
+        };
+        if std::mem::take(&mut self.overlap) {
+            if shape.seq < self.last_seq {
+                self.overlap = true;
+                return Judged::Repeated;
+            }
+            if shape.seq == self.last_seq && shape.crc == self.last_crc {
+                return Judged::Right;
+            }
+        }
+        self.start(bytes, &shape);
+        if let Some(held) = self
+            .held
+            .take_if(|held| shape.seq == held.shape.seq + 1 && continues(held.shape.crc, bytes, &shape))
+        {
+            self.accept(&held.bytes, held.shape, held.place, verdicts);
+            self.accept(bytes, shape, place, verdicts);
+            return Judged::Right;
+        }
+        let verified = continues(self.last_crc, bytes, &shape)
+            || self.held.as_ref().is_some_and(|held| continues(held.shape.crc, bytes, &shape))
+            || self.anchors.iter().any(|anchor| continues(*anchor, bytes, &shape));
+        if shape.seq <= self.last_seq {
+            self.reject_held(verdicts);
+            self.bad += 1;
+            self.remember(shape.crc);
+            verdicts.push(self.damage(place, self.last_seq + 1, Some(shape.seq), DamageKind::OutOfOrder));
+            return Judged::Doubtful;
+        }
+        if verified {
+            let displaced = self.held.as_ref().map(|held| held.shape.crc);
+            self.reject_held(verdicts);
+            let carried = std::mem::take(&mut self.anchors);
+            let (bad, seq) = (self.bad, shape.seq);
+            let last_before = self.last_seq;
+            self.accept(bytes, shape, place, verdicts);
+            // Lines that stood before this one although they come after it: what follows may continue one of them.
+            if displaced.is_some() && seq == last_before + 1 {
+                self.anchors = carried;
+                self.bad = bad;
+            }
+            return Judged::Right;
+        }
+        // A line that directly follows the last good one has to continue it; so has one after lines whose crcs are
+        // known. Anything else may be right: the next line will tell.
+        let known = seq_is_next(&shape, self.last_seq, self.bad) && (self.bad == 0 || self.strict);
+        if known || shape.seq == self.last_seq + 1 {
+            self.reject_held(verdicts);
+            let seq = self.last_seq + 1 + self.bad;
+            let computed = crc32c::crc32c_append(self.last_crc, &bytes[..shape.body]);
+            self.bad += 1;
+            self.remember(computed);
+            self.remember(shape.crc);
+            self.strict = true;
+            verdicts.push(self.damage(place, seq, Some(shape.seq), DamageKind::WrongCrc));
+            return Judged::Doubtful;
+        }
+        self.reject_held(verdicts);
+        self.held = Some(Held { bytes: bytes.to_vec(), shape, place });
+        Judged::Doubtful
+    }
+
+    /// Notes a place that is no line at all.
+    pub(crate) fn refuse(&mut self, place: Place, kind: DamageKind, verdicts: &mut Vec<Verdict>) {
+        self.reject_held(verdicts);
+        verdicts.push(self.damage(place, self.last_seq + 1 + self.bad, None, kind));
+        self.bad += 1;
+    }
+
+    /// Gives up waiting for a line that vouches for the held one.
+    pub(crate) fn reject_held(&mut self, verdicts: &mut Vec<Verdict>) {
+        if let Some(held) = self.held.take() {
+            let (seq, found) = (self.last_seq + 1 + self.bad, held.shape.seq);
+            self.bad += 1;
+            self.remember(held.shape.crc);
+            self.unverified_seq = self.unverified_seq.max(found);
+            verdicts.push(self.damage(held.place, seq, Some(found), DamageKind::Unverified));
+        }
+    }
+
+    fn accept(&mut self, bytes: &[u8], shape: Shape, place: Place, verdicts: &mut Vec<Verdict>) {
+        let expected = self.last_seq + 1 + self.bad;
+        if shape.seq > expected {
+            let kind = DamageKind::Missing { to: shape.seq - 1 };
+            verdicts.push(self.damage(place.clone(), expected, Some(shape.seq), kind));
+        }
+        self.commit(&shape);
+        if shape.version > line::LINE_VERSION {
+            let kind = DamageKind::NewerVersion(shape.version);
+            return verdicts.push(self.damage(place, shape.seq, Some(shape.seq), kind));
+        }
+        verdicts.push(Verdict::Line(bytes.to_vec(), shape, place));
+    }
+
+    fn commit(&mut self, shape: &Shape) {
+        self.last_seq = shape.seq;
+        self.last_crc = shape.crc;
+        self.bad = 0;
+        self.strict = false;
+        self.anchors.clear();
+        self.trust_first = false;
+        self.unverified_seq = 0;
+    }
+
+    fn start(&mut self, bytes: &[u8], shape: &Shape) {
+        if !self.started {
+            self.started = true;
+            self.session = line::unquote(&bytes[shape.session.clone()]);
+            self.last_crc = self.session.as_deref().map_or(0, line::first_crc);
+        }
+    }
+
+    fn remember(&mut self, crc: u32) {
+        if self.anchors.len() == MAX_ANCHORS {
+            self.anchors.remove(0);
+        }
+        self.anchors.push(crc);
+    }
+
+    fn damage(&self, place: Place, seq: u64, found: Option<u64>, kind: DamageKind) -> Verdict {
+        let Place { segment, line, offset } = place;
+        Verdict::Damage(Damage { segment, line, offset, seq, found, kind })
+    }
+}
+
+fn continues(previous_crc: u32, bytes: &[u8], shape: &Shape) -> bool {
+    crc32c::crc32c_append(previous_crc, &bytes[..shape.body]) == shape.crc
+}
+
+fn seq_is_next(shape: &Shape, last_seq: u64, bad: u64) -> bool {
+    shape.seq == last_seq + 1 + bad
+}

@@ -1,0 +1,320 @@
+//! One line of a log: how it is written, and how its fixed members are read back by bytes.
+
+use std::ops::Range;
+
+/// The longest line that is written or read, in bytes, its line feed included: 640 MiB.
+///
+/// The largest native envelope is 256 MiB (overview D2: beyond that only its first MiB is kept), and a hook record
+/// holds it up to twice, untouched and as the values of its projected payload. The rest is room for marks and the
+/// envelope. A reader passes over a longer line and names it as [`DamageKind::TooLong`](crate::DamageKind::TooLong).
+pub const MAX_LINE_BYTES: usize = 640 << 20;
+
+/// The version of the line format that is written, and the highest that is read.
+pub const LINE_VERSION: u64 = 1;
+
+/// The longest id or kind of a record, in bytes.
+pub const MAX_NAME_BYTES: usize = 128;
+
+/// The longest session id, in bytes (overview D6).
+pub const MAX_SESSION_ID_BYTES: usize = 1024;
+
+/// The highest seq: the largest integer that every JSON reader keeps exactly.
+const MAX_SEQ: u64 = 1 << 53;
+
+/// Bytes of `,"crc":"xxxxxxxx"}` at the end of each line, without the line feed.
+pub(crate) const SUFFIX_BYTES: usize = 18;
+
+/// One record to append. It becomes one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewRecord {
+    /// Its id, a ULID by habit: 1 to 128 bytes of `A-Z a-z 0-9 . _ -`.
+    pub id: String,
+    /// Unix milliseconds at which it happened (overview D7).
+    pub ts_ms: u64,
+    /// Its kind, the member `type` of the line; same letters as an id.
+    pub kind: String,
+    /// One JSON object as text, without raw line feeds or carriage returns. That it is JSON is the caller's word:
+    /// the store looks at the braces at both ends and at no more.
+    pub payload: String,
+}
+
+impl NewRecord {
+    /// Says what keeps this record from being written as one line, or nothing.
+    pub(crate) fn fault(&self) -> Option<String> {
+        for (field, text) in [("id", &self.id), ("kind", &self.kind)] {
+            if !is_name(text.as_bytes()) {
+                return Some(format!(
+                    "'{field}' must be 1 to {MAX_NAME_BYTES} letters, digits, '.', '_' or '-'"
+                ));
+            }
+        }
+        let payload = self.payload.as_bytes();
+        if !(payload.len() >= 2 && payload.starts_with(b"{") && payload.ends_with(b"}")) {
+            return Some("'payload' must be one JSON object, without white space around it".to_owned());
+        }
+        if memchr::memchr2(b'\n', b'\r', payload).is_some() {
+            return Some(
+                "'payload' has a raw line feed or carriage return; JSON writes them as \\n and \\r"
+                    .to_owned(),
+            );
+        }
+        let room = MAX_LINE_BYTES - (8 * MAX_SESSION_ID_BYTES + 1024);
+        (payload.len() > room)
+            .then(|| format!("'payload' has {} bytes; at most {room} fit a line", payload.len()))
+    }
+
+    /// Returns about how many bytes the record takes in a log.
+    pub(crate) fn weight(&self) -> usize {
+        self.payload.len() + self.id.len() + self.kind.len() + 128
+    }
+}
+
+fn is_name(bytes: &[u8]) -> bool {
+    (1..=MAX_NAME_BYTES).contains(&bytes.len())
+        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(byte))
+}
+
+/// Returns the crc that the first line of a log continues: CRC-32C of the session id (eventlog 1.2).
+pub(crate) fn first_crc(session_id: &str) -> u32 {
+    crc32c::crc32c(session_id.as_bytes())
+}
+
+/// Appends one line, line feed included, to `buffer` and returns its crc, which the next line continues.
+pub(crate) fn encode(
+    buffer: &mut Vec<u8>,
+    session_json: &str,
+    seq: u64,
+    record: &NewRecord,
+    previous_crc: u32,
+) -> u32 {
+    let start = buffer.len();
+    let head = format!(
+        "{{\"v\":{LINE_VERSION},\"id\":\"{}\",\"sessionId\":{session_json},\"seq\":{seq},\"ts\":{},\"type\":\"{}\",\"payload\":",
+        record.id, record.ts_ms, record.kind
+    );
+    buffer.reserve(head.len() + record.payload.len() + SUFFIX_BYTES + 1);
+    buffer.extend_from_slice(head.as_bytes());
+    buffer.extend_from_slice(record.payload.as_bytes());
+    let crc = crc32c::crc32c_append(previous_crc, &buffer[start..]);
+    buffer.extend_from_slice(format!(",\"crc\":\"{crc:08x}\"}}\n").as_bytes());
+    crc
+}
+
+/// The members of a line that the store itself reads, found by bytes. That it has this shape says nothing about
+/// whether its bytes are right: only the crc does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub version: u64,
+    pub id: Range<usize>,
+    /// The session id as a JSON string, quotes included.
+    pub session: Range<usize>,
+    pub seq: u64,
+    pub ts_ms: u64,
+    pub kind: Range<usize>,
+    pub payload: Range<usize>,
+    /// The crc that stands in the line.
+    pub crc: u32,
+    /// How many bytes the crc covers.
+    pub body: usize,
+}
+
+impl Shape {
+    /// Reads the shape of one line without its line feed.
+    pub(crate) fn read(line: &[u8]) -> Option<Shape> {
+        let (body, crc) = read_crc(line)?;
+        let mut cursor = Cursor { line: &line[..body], at: 0 };
+        cursor.literal(b"{\"v\":")?;
+        let version = cursor.number()?;
+        cursor.literal(b",\"id\":\"")?;
+        let id = cursor.name()?;
+        cursor.literal(b"\",\"sessionId\":")?;
+        let session = cursor.string()?;
+        cursor.literal(b",\"seq\":")?;
+        let seq = cursor.number().filter(|seq| (1..=MAX_SEQ).contains(seq))?;
+        cursor.literal(b",\"ts\":")?;
+        let ts_ms = cursor.number()?;
+        cursor.literal(b",\"type\":\"")?;
+        let kind = cursor.name()?;
+        cursor.literal(b"\",\"payload\":")?;
+        let payload = cursor.at..body;
+        let inner = &line[payload.clone()];
+        (inner.len() >= 2 && inner[0] == b'{' && inner[inner.len() - 1] == b'}').then_some(Shape {
+            version,
+            id,
+            session,
+            seq,
+            ts_ms,
+            kind,
+            payload,
+            crc,
+            body,
+        })
+    }
+}
+
+/// Reads how many bytes the crc of a line covers, and the crc that stands at its end.
+pub(crate) fn read_crc(line: &[u8]) -> Option<(usize, u32)> {
+    let body = line.len().checked_sub(SUFFIX_BYTES)?;
+    let hex = line[body..].strip_prefix(b",\"crc\":\"")?.strip_suffix(b"\"}")?;
+    let mut crc = 0;
+    for byte in hex {
+        let digit = match byte {
+            b'0'..=b'9' => byte - b'0',
+            b'a'..=b'f' => byte - b'a' + 10,
+            _ => return None,
+        };
+        crc = (crc << 4) | u32::from(digit);
+    }
+    Some((body, crc))
+}
+
+struct Cursor<'a> {
+    line: &'a [u8],
+    at: usize,
+}
+
+impl Cursor<'_> {
+    fn literal(&mut self, literal: &[u8]) -> Option<()> {
+        self.line[self.at..].starts_with(literal).then(|| self.at += literal.len())
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        let digits = self.line[self.at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let mut value = 0u64;
+        for digit in &self.line[self.at..self.at + digits] {
+            value = value.checked_mul(10)?.checked_add(u64::from(digit - b'0'))?;
+        }
+        self.at += digits;
+        (digits > 0).then_some(value)
+    }
+
+    /// Reads up to the closing quote of a string that needs no escapes; stops before the quote.
+    fn name(&mut self) -> Option<Range<usize>> {
+        let rest = &self.line[self.at..];
+        let end = self.at + memchr::memchr(b'"', &rest[..rest.len().min(MAX_NAME_BYTES + 1)])?;
+        let range = self.at..end;
+        self.at = end;
+        is_name(&self.line[range.clone()]).then_some(range)
+    }
+
+    /// Reads a JSON string, quotes included.
+    fn string(&mut self) -> Option<Range<usize>> {
+        let start = self.at;
+        self.literal(b"\"")?;
+        loop {
+            match self.line.get(self.at)? {
+                b'"' => break,
+                b'\\' => self.at += 2,
+                _ => self.at += 1,
+            }
+        }
+        self.at += 1;
+        Some(start..self.at)
+    }
+}
+
+/// Writes a session id as a JSON string.
+pub(crate) fn quote(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for letter in text.chars() {
+        match letter {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            control if control < ' ' => quoted.push_str(&format!("\\u{:04x}", u32::from(control))),
+            other => quoted.push(other),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// Reads back what [`quote`] wrote; nothing for escapes that it never writes.
+pub(crate) fn unquote(quoted: &[u8]) -> Option<String> {
+    let mut rest = std::str::from_utf8(quoted).ok()?.strip_prefix('"')?.strip_suffix('"')?;
+    let mut text = String::with_capacity(rest.len());
+    while let Some(at) = rest.find('\\') {
+        text.push_str(&rest[..at]);
+        let escape = &rest[at + 1..];
+        if let Some(hex) = escape.strip_prefix('u') {
+            let code = u32::from_str_radix(hex.get(..4)?, 16).ok()?;
+            text.push(char::from_u32(code)?);
+            rest = &hex[4..];
+        } else {
+            text.push(escape.chars().next().filter(|letter| ['"', '\\'].contains(letter))?);
+            rest = &escape[1..];
+        }
+    }
+    text.push_str(rest);
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> NewRecord {
+        NewRecord {
+            id: "01KDWS62XR0000000000000001".to_owned(),
+            ts_ms: 1_767_225_603_000,
+            kind: "hook".to_owned(),
+            payload: r#"{"a":"}\""}"#.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_line_has_its_members_in_order_and_the_crc_last() {
+        let mut buffer = Vec::new();
+        let crc = encode(&mut buffer, &quote("journal"), 1, &record(), first_crc("journal"));
+        let body = r#"{"v":1,"id":"01KDWS62XR0000000000000001","sessionId":"journal","seq":1,"ts":1767225603000,"type":"hook","payload":{"a":"}\""}"#;
+        assert_eq!(String::from_utf8(buffer).unwrap(), format!("{body},\"crc\":\"{crc:08x}\"}}\n"));
+        // The chain is the CRC-32C of the session id followed by the body, in one piece.
+        assert_eq!(crc, crc32c::crc32c(format!("journal{body}").as_bytes()));
+    }
+
+    #[test]
+    fn the_checksum_is_crc_32c() {
+        // The check value of CRC-32/ISCSI in the catalogue of parametrised CRC algorithms.
+        assert_eq!(crc32c::crc32c(b"123456789"), 0xe306_9283);
+    }
+
+    #[test]
+    fn a_shape_reads_back_what_was_written() {
+        let mut buffer = Vec::new();
+        let session = "a\"b\\c\nd\u{1}é";
+        let crc = encode(&mut buffer, &quote(session), 77, &record(), 5);
+        let line = &buffer[..buffer.len() - 1];
+        let shape = Shape::read(line).unwrap();
+        assert_eq!(&line[shape.id.clone()], b"01KDWS62XR0000000000000001");
+        assert_eq!(unquote(&line[shape.session.clone()]).as_deref(), Some(session));
+        assert_eq!((shape.version, shape.seq, shape.ts_ms, shape.crc), (1, 77, 1_767_225_603_000, crc));
+        assert_eq!(&line[shape.payload.clone()], br#"{"a":"}\""}"#);
+    }
+
+    #[test]
+    fn shapes_of_other_lines_are_refused() {
+        for line in [
+            "",
+            "{}",
+            "\0\0\0",
+            r#"{"v":1,"id":"x","sessionId":"j","seq":0,"ts":1,"type":"t","payload":{},"crc":"00000000"}"#,
+            r#"{"v":1,"id":"x","sessionId":"j","seq":18446744073709551615,"ts":1,"type":"t","payload":{},"crc":"00000000"}"#,
+        ] {
+            assert_eq!(Shape::read(line.as_bytes()), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn faults_name_the_field() {
+        let faulty = |change: fn(&mut NewRecord)| {
+            let mut record = record();
+            change(&mut record);
+            record.fault().unwrap_or_default()
+        };
+        assert!(faulty(|record| record.id.clear()).starts_with("'id'"));
+        assert!(faulty(|record| record.kind = "a\"b".to_owned()).starts_with("'kind'"));
+        assert!(faulty(|record| record.payload = "[]".to_owned()).starts_with("'payload' must"));
+        assert!(faulty(|record| record.payload = "{\n}".to_owned()).contains("line feed"));
+        assert_eq!(record().fault(), None);
+    }
+}

@@ -1,0 +1,238 @@
+//! Reading and following a log without locks.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::chain::{Chain, Place, Verdict};
+use crate::damage::{Damage, DamageKind};
+use crate::line::Shape;
+use crate::segment::{SegmentName, segments_of};
+use crate::source::{LineSource, Next};
+use crate::storage::{Folder, Storage};
+
+/// One record, read back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Its place in the log, from 1.
+    pub seq: u64,
+    /// Its id.
+    pub id: String,
+    /// Unix milliseconds at which it happened.
+    pub ts_ms: u64,
+    /// Its kind (the member `type`).
+    pub kind: String,
+    /// Its payload, one JSON object, as it was appended.
+    pub payload: String,
+    /// The whole line as it stands in the file, without the line feed.
+    pub raw: String,
+}
+
+/// Reads a log from its start, across segments, and follows it: each item is the next record, or a damaged place.
+///
+/// Readable lines come with rising seq, each once. `None` means that there is nothing more now; call again later to
+/// follow. It stops at the last line feed, takes no lock, and holds one line in memory (the longest may have
+/// [`MAX_LINE_BYTES`](crate::MAX_LINE_BYTES)).
+pub struct Reader {
+    storage: Arc<dyn Storage>,
+    chain: Chain,
+    from_seq: u64,
+    current: Option<Current>,
+    ready: VecDeque<Result<Line, Damage>>,
+    verdicts: Vec<Verdict>,
+}
+
+/// The segment that is being read.
+struct Current {
+    name: SegmentName,
+    source: LineSource,
+    /// The system refused to read on, and that was said.
+    failed: bool,
+}
+
+impl Current {
+    fn place(&self) -> Place {
+        let (line, offset) = self.source.handed();
+        Place { segment: self.name.file_name(), line, offset }
+    }
+}
+
+impl Reader {
+    /// Reads the log in a folder from its first record. A folder that is not there yet has no records.
+    pub fn open(dir: &Path) -> Reader {
+        Reader::with_storage(Arc::new(Folder::new(dir)))
+    }
+
+    /// Reads from the record with this seq on. Earlier segments are not read; the first line of the segment where
+    /// reading begins is believed, since its predecessor is not read.
+    pub fn open_from(dir: &Path, seq: u64) -> Reader {
+        Reader { from_seq: seq, ..Reader::open(dir) }
+    }
+
+    /// Reads from any storage.
+    pub fn with_storage(storage: Arc<dyn Storage>) -> Reader {
+        Reader {
+            storage,
+            chain: Chain::new(None),
+            from_seq: 1,
+            current: None,
+            ready: VecDeque::new(),
+            verdicts: Vec::new(),
+        }
+    }
+
+    /// Returns the seq of the last line that was read, 0 before the first.
+    pub fn last_seq(&self) -> u64 {
+        self.chain.last_seq()
+    }
+
+    fn read_on(&mut self) -> Option<Result<Line, Damage>> {
+        loop {
+            if let Some(item) = self.ready.pop_front() {
+                return Some(item);
+            }
+            if self.current.is_none() {
+                self.enter_first()?;
+            }
+            let current = self.current.as_mut()?;
+            match current.source.next() {
+                Ok(Next::Line(range)) => {
+                    let bytes = current.source.bytes(range);
+                    match self.chain.take_next(bytes) {
+                        Some(shape) if shape.seq < self.from_seq => {}
+                        Some(shape) => return Some(line_of(bytes, &shape, || current.place())),
+                        None => {
+                            let seen = bytes.to_vec();
+                            self.judge_again(&seen);
+                        }
+                    }
+                }
+                Ok(Next::TooLong) => {
+                    let place = current.place();
+                    self.chain.refuse(place, DamageKind::TooLong, &mut self.verdicts);
+                    self.take_verdicts();
+                }
+                Ok(Next::End(_)) => {
+                    current.source.rewind();
+                    self.leave_segment()?;
+                }
+                Err(error) => {
+                    current.source.rewind();
+                    if std::mem::replace(&mut current.failed, true) {
+                        self.leave_segment()?;
+                    } else {
+                        let kind = DamageKind::Unreadable(error.to_string());
+                        self.chain.refuse(current.place(), kind, &mut self.verdicts);
+                        self.take_verdicts();
+                    }
+                }
+            }
+        }
+    }
+
+    /// Judges a line that is not simply the next one, after reading it once more: it may have been put together from
+    /// half a line that the writer has cut back since, and from what was written in its place.
+    fn judge_again(&mut self, seen: &[u8]) {
+        let Some(current) = &mut self.current else { return };
+        current.source.rewind();
+        match current.source.next() {
+            Ok(Next::Line(range)) if current.source.bytes(range.clone()) == seen => {
+                self.chain.judge(seen, current.place(), &mut self.verdicts);
+                self.take_verdicts();
+            }
+            _ => current.source.rewind(),
+        }
+    }
+
+    /// At the end of a segment: goes on to the next one that has bytes, or returns nothing.
+    fn leave_segment(&mut self) -> Option<()> {
+        let current = self.current.as_mut()?;
+        let after = current.name;
+        let Some(next) = find_segment(&*self.storage, |name| name > after) else {
+            // No writer goes on from a line that nothing vouches for, so there is nothing to wait for.
+            self.chain.reject_held(&mut self.verdicts);
+            self.take_verdicts();
+            return (!self.ready.is_empty()).then_some(());
+        };
+        // The next segment was found after the end of this one was seen: what was appended in between comes first.
+        match current.source.next() {
+            Ok(Next::Line(_) | Next::TooLong) => {
+                current.source.rewind();
+                return Some(());
+            }
+            Ok(Next::End(range)) if !range.is_empty() => {
+                let rest = current.source.bytes(range).to_vec();
+                self.chain.judge(&rest, current.place(), &mut self.verdicts);
+                self.take_verdicts();
+            }
+            Ok(Next::End(_)) | Err(_) => {}
+        }
+        self.enter(next);
+        Some(())
+    }
+
+    fn enter_first(&mut self) -> Option<()> {
+        let from = self.from_seq;
+        let names = segments_of(&self.storage.list().ok()?);
+        let start = names.iter().rev().find(|name| name.copy == 1 && name.first_seq <= from).copied();
+        let first = find_segment(&*self.storage, |name| Some(name) >= start)?;
+        if first.0.first_seq > 1 && first.0.first_seq <= from {
+            self.chain = Chain::from_middle(first.0.first_seq);
+        }
+        self.enter(first);
+        Some(())
+    }
+
+    fn enter(&mut self, (name, source): (SegmentName, LineSource)) {
+        self.chain.enter_segment(name.first_seq);
+        self.current = Some(Current { name, source, failed: false });
+    }
+
+    fn take_verdicts(&mut self) {
+        for verdict in self.verdicts.drain(..) {
+            match verdict {
+                Verdict::Damage(damage) => self.ready.push_back(Err(damage)),
+                Verdict::Line(_, shape, _) if shape.seq < self.from_seq => {}
+                Verdict::Line(bytes, shape, place) => self.ready.push_back(line_of(&bytes, &shape, || place)),
+            }
+        }
+    }
+}
+
+/// A reader is done only for now: after `None`, calling again reads what was appended since.
+impl Iterator for Reader {
+    type Item = Result<Line, Damage>;
+
+    fn next(&mut self) -> Option<Result<Line, Damage>> {
+        self.read_on()
+    }
+}
+
+/// Finds the first segment that has bytes. An empty one may be about to be filled, or passed over for good.
+fn find_segment(
+    storage: &dyn Storage,
+    wanted: impl Fn(SegmentName) -> bool,
+) -> Option<(SegmentName, LineSource)> {
+    let names = segments_of(&storage.list().ok()?);
+    names.into_iter().filter(|name| wanted(*name)).find_map(|name| {
+        let file = storage.open(&name.file_name(), false).ok()?;
+        let has_bytes = file.length().is_ok_and(|length| length > 0);
+        has_bytes.then(|| (name, LineSource::new(file)))
+    })
+}
+
+fn line_of(bytes: &[u8], shape: &Shape, place: impl FnOnce() -> Place) -> Result<Line, Damage> {
+    let Ok(raw) = std::str::from_utf8(bytes) else {
+        let Place { segment, line, offset } = place();
+        let kind = DamageKind::Malformed;
+        return Err(Damage { segment, line, offset, seq: shape.seq, found: Some(shape.seq), kind });
+    };
+    Ok(Line {
+        seq: shape.seq,
+        id: raw[shape.id.clone()].to_owned(),
+        ts_ms: shape.ts_ms,
+        kind: raw[shape.kind.clone()].to_owned(),
+        payload: raw[shape.payload.clone()].to_owned(),
+        raw: raw.to_owned(),
+    })
+}

@@ -1,0 +1,274 @@
+//! Opening a log after whatever happened to it: what is right, what was torn off, what is damaged.
+
+use std::io;
+
+use crate::chain::{Chain, Judged, Place, Verdict};
+use crate::damage::{Damage, DamageKind, Torn};
+use crate::line::{Shape, first_crc, unquote};
+use crate::segment::{SegmentName, segments_of};
+use crate::source::{LineSource, Next};
+use crate::storage::Storage;
+
+/// How many damaged places are listed.
+const MAX_LISTED: usize = 1000;
+
+/// What a scan of the whole log found.
+#[derive(Debug, Default)]
+pub(crate) struct Recovered {
+    /// Another session's id, when this is the log of that session.
+    pub other_session: Option<String>,
+    /// The highest seq that is taken.
+    pub last_seq: u64,
+    /// The crc of the last right line.
+    pub last_crc: u32,
+    pub last_id: Option<String>,
+    pub damage: Vec<Damage>,
+    pub torn: Vec<Torn>,
+    /// The segment that may be appended to, and its length. Nothing: go on in a new one.
+    pub append_to: Option<(SegmentName, u64)>,
+    /// The version of the last right line, when it is newer than this build.
+    pub newer: Option<u64>,
+}
+
+/// A failure of one file.
+#[derive(Debug)]
+pub(crate) struct FileError {
+    pub name: String,
+    pub source: io::Error,
+}
+
+/// Reads all segments, cuts a torn end off the last one (its bytes are kept beside it), and finds where to go on.
+pub(crate) fn recover(storage: &dyn Storage, session: &str, now_ms: u64) -> Result<Recovered, FileError> {
+    let names = segments_of(&storage.list().map_err(|source| FileError { name: String::new(), source })?);
+    let mut scan = Scan {
+        session: Some(session.to_owned()),
+        chain: Chain::new(Some(session.to_owned())),
+        verdicts: Vec::new(),
+        found: Recovered::default(),
+    };
+    let mut last = None;
+    let mut empty_last = None;
+    for name in names {
+        let at = |source| FileError { name: name.file_name(), source };
+        let file = storage.open(&name.file_name(), false).map_err(at)?;
+        if file.length().map_err(at)? == 0 {
+            empty_last = Some(name);
+            continue;
+        }
+        empty_last = None;
+        last = Some(scan.segment(name, LineSource::new(file)));
+    }
+    let mut found = match last {
+        Some(segment) => {
+            let name = segment.name.file_name();
+            scan.end(storage, segment, now_ms).map_err(|source| FileError { name, source })?
+        }
+        None => Recovered { last_crc: first_crc(session), ..Recovered::default() },
+    };
+    // A new segment was made, and nothing came to be written there.
+    if let Some(name) = empty_last.filter(|name| name.first_seq == found.last_seq + 1) {
+        found.append_to.get_or_insert((name, 0));
+    }
+    Ok(found)
+}
+
+/// What a scan found in one segment.
+struct Segment {
+    name: SegmentName,
+    /// Where its last right line ends, line feed excluded if `open_end`.
+    good_end: u64,
+    /// Where its last byte is.
+    end: u64,
+    /// The last right line has no line feed.
+    open_end: bool,
+    /// How many damaged places were listed before it, and up to its last right line: what was found after that may
+    /// be a torn end.
+    listed_before: usize,
+    listed_at_good: usize,
+    /// The last right line of the log is in this segment.
+    has_head: bool,
+    /// The system refused to read on.
+    unreadable: bool,
+}
+
+struct Scan {
+    session: Option<String>,
+    chain: Chain,
+    verdicts: Vec<Verdict>,
+    found: Recovered,
+}
+
+impl Scan {
+    fn segment(&mut self, name: SegmentName, mut source: LineSource) -> Segment {
+        self.chain.enter_segment(name.first_seq);
+        let listed = self.found.damage.len();
+        let mut segment = Segment {
+            name,
+            good_end: 0,
+            end: 0,
+            open_end: false,
+            listed_before: listed,
+            listed_at_good: listed,
+            has_head: false,
+            unreadable: false,
+        };
+        loop {
+            let next = source.next();
+            let (line, offset) = source.handed();
+            let place = || Place { segment: name.file_name(), line, offset };
+            let (range, at_end) = match next {
+                Ok(Next::Line(range)) => (range, false),
+                Ok(Next::End(range)) => (range, true),
+                Ok(Next::TooLong) => {
+                    self.refuse(place(), DamageKind::TooLong);
+                    continue;
+                }
+                Err(error) => {
+                    self.refuse(place(), DamageKind::Unreadable(error.to_string()));
+                    segment.unreadable = true;
+                    return segment;
+                }
+            };
+            segment.end = offset + range.len() as u64 + u64::from(!at_end);
+            if at_end && range.is_empty() {
+                return segment;
+            }
+            let judged = self.line(source.bytes(range), place);
+            if judged != Judged::Doubtful {
+                segment.good_end = segment.end;
+                segment.open_end = at_end;
+                segment.listed_at_good = self.found.damage.len();
+                segment.has_head = judged == Judged::Right;
+            }
+            if at_end {
+                return segment;
+            }
+        }
+    }
+
+    fn line(&mut self, bytes: &[u8], place: impl FnOnce() -> Place) -> Judged {
+        if self.chain.last_seq() == 0 {
+            self.note_other_session(bytes);
+        }
+        if let Some(shape) = self.chain.take_next(bytes) {
+            self.found.note_right(bytes, &shape);
+            return Judged::Right;
+        }
+        let judged = self.chain.judge(bytes, place(), &mut self.verdicts);
+        self.take_verdicts();
+        judged
+    }
+
+    fn refuse(&mut self, place: Place, kind: DamageKind) {
+        self.chain.refuse(place, kind, &mut self.verdicts);
+        self.take_verdicts();
+    }
+
+    fn take_verdicts(&mut self) {
+        for verdict in self.verdicts.drain(..) {
+            match verdict {
+                Verdict::Line(bytes, shape, _) => self.found.note_right(&bytes, &shape),
+                Verdict::Damage(damage) => {
+                    if let DamageKind::NewerVersion(version) = damage.kind {
+                        self.found.newer = Some(version);
+                    }
+                    if self.found.damage.len() < MAX_LISTED {
+                        self.found.damage.push(damage);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A first line that is right for another session id: this is not our log.
+    fn note_other_session(&mut self, bytes: &[u8]) {
+        let Some(shape) = Shape::read(bytes) else { return };
+        let session = unquote(&bytes[shape.session.clone()]);
+        if session != self.session && Chain::new(None).take_next(bytes).is_some() {
+            self.found.other_session = session;
+        }
+    }
+
+    /// Judges the end of the last segment that has bytes, and mends it.
+    fn end(mut self, storage: &dyn Storage, segment: Segment, now_ms: u64) -> io::Result<Recovered> {
+        let mut found = std::mem::take(&mut self.found);
+        // Lines that stand after a hole and that nothing vouches for may be right: they stay, and are named.
+        let stays = self.chain.highest_seq() > self.chain.last_seq();
+        if stays {
+            self.chain.reject_held(&mut self.verdicts);
+            self.found = found;
+            self.take_verdicts();
+            found = self.found;
+        }
+        found.last_seq = self.chain.highest_seq();
+        found.last_crc = self.chain.last_crc();
+        let mut length = segment.end;
+        let mut may_append = !stays && !segment.unreadable && segment.listed_at_good == segment.listed_before;
+        if !stays && !segment.unreadable && segment.good_end < segment.end && found.other_session.is_none() {
+            found.damage.truncate(segment.listed_at_good);
+            let kept = keep_torn(storage, &segment, now_ms).ok();
+            may_append &= kept.is_some();
+            length = segment.good_end;
+            found.torn.push(Torn {
+                segment: segment.name.file_name(),
+                offset: segment.good_end,
+                bytes: segment.end - segment.good_end,
+                seq: found.last_seq + 1,
+                kept,
+            });
+        } else if segment.open_end && may_append {
+            let file = storage.open(&segment.name.file_name(), true)?;
+            may_append = matches!(file.append(b"\n"), Ok(1));
+            length += 1;
+        }
+        // What an earlier, killed writer had written but not synced becomes durable before anything rests on it.
+        may_append &= storage.open(&segment.name.file_name(), true).is_ok_and(|file| file.sync().is_ok());
+        may_append &= segment.has_head || (length == 0 && segment.name.first_seq == found.last_seq + 1);
+        found.append_to = may_append.then_some((segment.name, length));
+        Ok(found)
+    }
+}
+
+impl Recovered {
+    fn note_right(&mut self, bytes: &[u8], shape: &Shape) {
+        let id = self.last_id.get_or_insert_default();
+        id.clear();
+        id.push_str(std::str::from_utf8(&bytes[shape.id.clone()]).unwrap_or_default());
+        self.newer = None;
+    }
+}
+
+/// Copies what follows the last right line into a file of its own, durably, and only then cuts it off.
+fn keep_torn(storage: &dyn Storage, segment: &Segment, now_ms: u64) -> io::Result<String> {
+    let file = storage.open(&segment.name.file_name(), true)?;
+    let mut tries = 0;
+    let (name, kept) = loop {
+        let name = segment.name.torn_name(now_ms, tries);
+        match storage.create(&name) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => tries += 1,
+            other => break (name, other?),
+        }
+    };
+    let mut buffer = vec![0; 256 << 10];
+    let mut offset = segment.good_end;
+    while offset < segment.end {
+        let read = file.read_at(&mut buffer, offset)?;
+        if read == 0 {
+            break;
+        }
+        let mut rest = &buffer[..read];
+        while !rest.is_empty() {
+            let written = kept.append(rest)?;
+            if written == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+            rest = &rest[written..];
+        }
+        offset += read as u64;
+    }
+    kept.sync()?;
+    storage.sync_folder()?;
+    file.cut(segment.good_end)?;
+    file.sync()?;
+    Ok(name)
+}

@@ -1,0 +1,77 @@
+//! Names of segment files.
+
+/// A segment's place in its log: the first seq it was made for, and a count that tells apart segments made for the
+/// same one (after a failed sync nothing is written to the old file again).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SegmentName {
+    pub first_seq: u64,
+    pub copy: u32,
+}
+
+impl SegmentName {
+    /// Reads `0000000001.jsonl` or `0000000001-2.jsonl`; nothing for any other file.
+    pub(crate) fn parse(name: &str) -> Option<SegmentName> {
+        let stem = name.strip_suffix(".jsonl")?;
+        let (first, copy) = match stem.split_once('-') {
+            Some((first, copy)) => (first, copy.parse().ok().filter(|copy| *copy > 1)?),
+            None => (stem, 1),
+        };
+        let digits = first.len() >= 10 && first.bytes().all(|byte| byte.is_ascii_digit());
+        let name_of = SegmentName { first_seq: first.parse().ok()?, copy };
+        (digits && name_of.file_name() == name).then_some(name_of)
+    }
+
+    pub(crate) fn file_name(self) -> String {
+        match self.copy {
+            1 => format!("{:010}.jsonl", self.first_seq),
+            copy => format!("{:010}-{copy}.jsonl", self.first_seq),
+        }
+    }
+
+    /// Returns the name under which cut bytes are kept; `tries` tells apart cuts within one millisecond.
+    pub(crate) fn torn_name(self, now_ms: u64, tries: u32) -> String {
+        let stem = self.file_name();
+        let stem = stem.trim_end_matches(".jsonl");
+        match tries {
+            0 => format!("{stem}.torn-{now_ms}"),
+            again => format!("{stem}.torn-{now_ms}-{again}"),
+        }
+    }
+}
+
+/// Picks the segments out of a folder's file names, in the order in which they are read.
+pub(crate) fn segments_of(names: &[String]) -> Vec<SegmentName> {
+    let mut segments: Vec<SegmentName> = names.iter().filter_map(|name| SegmentName::parse(name)).collect();
+    segments.sort_unstable();
+    segments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_ten_digits_and_sort_by_number() {
+        let names = ["0000000002.jsonl", "10000000000.jsonl", "0000000001-2.jsonl", "0000000001.jsonl"];
+        let segments = segments_of(&names.map(str::to_owned));
+        let sorted: Vec<String> = segments.iter().map(|segment| segment.file_name()).collect();
+        assert_eq!(
+            sorted,
+            ["0000000001.jsonl", "0000000001-2.jsonl", "0000000002.jsonl", "10000000000.jsonl"]
+        );
+    }
+
+    #[test]
+    fn other_files_are_no_segments() {
+        for name in [
+            "1.jsonl",
+            "0000000001.idx",
+            "0000000001.torn-5",
+            "0000000001-1.jsonl",
+            "+000000001.jsonl",
+            "meta.json",
+        ] {
+            assert_eq!(SegmentName::parse(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The files of a log as a small trait: the real folder, and whatever a test puts in its place.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+/// A folder of files, as a log needs it. File names are plain names without a slash.
+pub trait Storage: Send + Sync {
+    /// Makes the folder if it is not there, private to this user, durably.
+    ///
+    /// # Errors
+    /// When it cannot be made or is not safe to use: a link, a foreign owner, open to others (case F-111).
+    fn prepare(&self) -> io::Result<()>;
+
+    /// Lists the names of its files, in any order.
+    ///
+    /// # Errors
+    /// When the folder cannot be read; `NotFound` when it is not there.
+    fn list(&self) -> io::Result<Vec<String>>;
+
+    /// Makes a new file, mode 0600.
+    ///
+    /// # Errors
+    /// `AlreadyExists` when there is one, and whatever the system says, such as no space.
+    fn create(&self, name: &str) -> io::Result<Box<dyn LogFile>>;
+
+    /// Opens an existing file; `write` asks for appending too.
+    ///
+    /// # Errors
+    /// When it is not there, may not be opened, or is not a regular file of this user (case F-111).
+    fn open(&self, name: &str, write: bool) -> io::Result<Box<dyn LogFile>>;
+
+    /// Makes creations durable: fsync of the folder.
+    ///
+    /// # Errors
+    /// When the system could not promise it.
+    fn sync_folder(&self) -> io::Result<()>;
+}
+
+/// One open file of a [`Storage`].
+pub trait LogFile: Send + Sync {
+    /// Appends bytes at the end in one write and returns how many were taken.
+    ///
+    /// # Errors
+    /// Nothing was taken then.
+    fn append(&self, bytes: &[u8]) -> io::Result<usize>;
+
+    /// Reads at a place; 0 at the end of the file.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// Returns the length in bytes.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn length(&self) -> io::Result<u64>;
+
+    /// Cuts the file to a length.
+    ///
+    /// # Errors
+    /// Whatever the system says; the length is then unknown.
+    fn cut(&self, length: u64) -> io::Result<()>;
+
+    /// Makes the content durable: fdatasync.
+    ///
+    /// # Errors
+    /// What was written since the last sync may then be lost for good, even if a later sync succeeds.
+    fn sync(&self) -> io::Result<()>;
+}
+
+/// A real folder.
+#[derive(Clone, Debug)]
+pub struct Folder {
+    path: PathBuf,
+}
+
+impl Folder {
+    /// Names a folder; nothing is touched yet.
+    pub fn new(path: &Path) -> Folder {
+        Folder { path: path.to_owned() }
+    }
+}
+
+impl Storage for Folder {
+    fn prepare(&self) -> io::Result<()> {
+        match fs::symlink_metadata(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                DirBuilder::new().recursive(true).mode(0o700).create(&self.path)?;
+                match self.path.parent() {
+                    Some(parent) if !parent.as_os_str().is_empty() => File::open(parent)?.sync_all(),
+                    _ => Ok(()),
+                }
+            }
+            Err(error) => Err(error),
+            Ok(found) if !found.is_dir() => Err(io::Error::other("it is not a folder")),
+            Ok(found) if found.uid() != rustix::process::geteuid().as_raw() => {
+                Err(io::Error::other(format!("it belongs to user {}, not to this one", found.uid())))
+            }
+            Ok(found) if found.mode() & 0o022 != 0 => {
+                Err(io::Error::other("others may write to it; take that right away with chmod 700"))
+            }
+            Ok(found) if found.mode() & 0o077 != 0 => {
+                fs::set_permissions(&self.path, fs::Permissions::from_mode(0o700))
+            }
+            Ok(_) => Ok(()),
+        }
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.path)? {
+            names.extend(entry?.file_name().into_string());
+        }
+        Ok(names)
+    }
+
+    fn create(&self, name: &str) -> io::Result<Box<dyn LogFile>> {
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create_new(true).mode(0o600);
+        Ok(Box::new(RealFile { file: open_regular(&mut options, &self.path.join(name))? }))
+    }
+
+    fn open(&self, name: &str, write: bool) -> io::Result<Box<dyn LogFile>> {
+        let mut options = OpenOptions::new();
+        options.read(true).append(write);
+        Ok(Box::new(RealFile { file: open_regular(&mut options, &self.path.join(name))? }))
+    }
+
+    fn sync_folder(&self) -> io::Result<()> {
+        File::open(&self.path)?.sync_all()
+    }
+}
+
+/// Opens a file without following a link at its end and without waiting on a pipe that was planted in its place;
+/// refuses what is not a regular file of this user (case F-111).
+pub(crate) fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = options.custom_flags(flags.bits().cast_signed()).open(path)?;
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    if found.uid() != rustix::process::geteuid().as_raw() {
+        return Err(io::Error::other(format!("it belongs to user {}, not to this one", found.uid())));
+    }
+    Ok(file)
+}
+
+struct RealFile {
+    file: File,
+}
+
+impl LogFile for RealFile {
+    fn append(&self, bytes: &[u8]) -> io::Result<usize> {
+        io::Write::write(&mut &self.file, bytes)
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.file.read_at(buffer, offset)
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    fn cut(&self, length: u64) -> io::Result<()> {
+        self.file.set_len(length)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+}

@@ -1,0 +1,590 @@
+//! The one thread that writes: batches, answers, and what happens when the disk says no.
+//!
+//! * A write that fails is cut back to the last whole append at once; what was not written stays in memory and is
+//!   tried again. When that memory is full, new appends are refused, counted, and owned up to by a gap record.
+//! * A sync that fails is never repeated on the same file (Linux may have dropped the pages, and a second sync would
+//!   lie): the unsynced lines, which are still in memory, are written to a new segment and synced there. If that
+//!   fails too, nothing more is written (eventlog 1.3).
+//! * A panic refuses what was being written, and nothing else.
+
+use std::collections::VecDeque;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::batch::{Chunk, Encoder};
+use crate::line::NewRecord;
+use crate::queue::{Job, Queue, Reply, SyncDone, SyncedTo};
+use crate::recover::Recovered;
+use crate::segment::SegmentName;
+use crate::storage::{LogFile, Storage};
+use crate::store::{Ack, AppendError, Durability, GapRecord, Lost, Options};
+use crate::syncer::{Syncer, sync};
+
+/// One write has at most this many bytes, unless a single append has more.
+const CHUNK_BYTES: u64 = 1 << 20;
+/// The writer waits for a sync when this many bytes are unsynced: they are kept in memory until then.
+const MAX_UNSYNCED_BYTES: u64 = 64 << 20;
+
+struct Segment {
+    name: SegmentName,
+    file: Arc<dyn LogFile>,
+    /// Where its last whole append ends.
+    length: u64,
+    /// Up to where it is synced.
+    synced: u64,
+    /// There may be bytes of a failed write after `length`.
+    dirty: bool,
+}
+
+struct Waiter {
+    first_seq: u64,
+    last_seq: u64,
+    reply: Reply,
+}
+
+struct Failure {
+    text: String,
+    retry_at: Instant,
+}
+
+pub(crate) struct Writer {
+    queue: Arc<Queue>,
+    storage: Arc<dyn Storage>,
+    syncer: Syncer,
+    segment_bytes: u64,
+    pending_bytes: u64,
+    sync_within: Duration,
+    retry_every: Duration,
+    gap: Option<GapRecord>,
+
+    encoder: Encoder,
+    segment: Option<Segment>,
+    /// A new segment whose creation could not be made durable yet.
+    fresh: Option<(SegmentName, Arc<dyn LogFile>)>,
+    /// Encoded, not in the file.
+    unwritten: VecDeque<Chunk>,
+    unwritten_bytes: u64,
+    /// In the file, not synced: kept for the case that the sync fails.
+    unsynced: VecDeque<Chunk>,
+    unsynced_bytes: u64,
+    unsynced_since: Option<Instant>,
+    written_seq: u64,
+    written_crc: u32,
+    synced_seq: u64,
+    sync_under_way: bool,
+    wait_written: VecDeque<Waiter>,
+    wait_synced: VecDeque<Waiter>,
+    answers: Vec<(Reply, Result<Ack, AppendError>)>,
+
+    failure: Option<Failure>,
+    read_only: Option<String>,
+    failed_cuts: u32,
+    /// What follows the segment's last whole append may be lines that were refused.
+    tainted: bool,
+    failed_syncs: u64,
+    panics: u64,
+    /// Unsynced lines are being moved to a new segment.
+    moving: bool,
+    closing: bool,
+    /// Refused since the last gap record.
+    lost: Lost,
+    lost_total: u64,
+    /// Gap records that are not written yet, by seq.
+    gaps: Vec<(u64, Lost)>,
+}
+
+impl Writer {
+    pub(crate) fn new(
+        queue: Arc<Queue>,
+        storage: Arc<dyn Storage>,
+        options: Options,
+        found: Recovered,
+    ) -> io::Result<Writer> {
+        let syncer = Syncer::start(Arc::clone(&queue))?;
+        let segment = match found.append_to {
+            Some((name, length)) => {
+                let file = Arc::from(storage.open(&name.file_name(), true)?);
+                Some(Segment { name, file, length, synced: length, dirty: false })
+            }
+            None => None,
+        };
+        queue.set_health(|health| {
+            health.written_seq = found.last_seq;
+            health.synced_seq = found.last_seq;
+            health.segment = segment.as_ref().map(|segment| segment.name.file_name());
+            health.torn = found.torn;
+            health.damage = found.damage;
+        });
+        Ok(Writer {
+            queue,
+            storage,
+            syncer,
+            segment_bytes: options.segment_bytes,
+            pending_bytes: options.pending_bytes,
+            sync_within: options.sync_within,
+            retry_every: options.retry_every,
+            gap: options.gap,
+            encoder: Encoder::new(&options.session_id, found.last_seq, found.last_crc),
+            segment,
+            fresh: None,
+            unwritten: VecDeque::new(),
+            unwritten_bytes: 0,
+            unsynced: VecDeque::new(),
+            unsynced_bytes: 0,
+            unsynced_since: None,
+            written_seq: found.last_seq,
+            written_crc: found.last_crc,
+            synced_seq: found.last_seq,
+            sync_under_way: false,
+            wait_written: VecDeque::new(),
+            wait_synced: VecDeque::new(),
+            answers: Vec::new(),
+            failure: None,
+            read_only: None,
+            failed_cuts: 0,
+            tainted: false,
+            failed_syncs: 0,
+            panics: 0,
+            moving: false,
+            closing: false,
+            lost: Lost::default(),
+            lost_total: 0,
+            gaps: Vec::new(),
+        })
+    }
+
+    /// Works until the store is closed.
+    pub(crate) fn run(mut self) {
+        loop {
+            let turned = catch_unwind(AssertUnwindSafe(|| self.turn()));
+            let go_on = match turned {
+                Ok(go_on) => go_on,
+                Err(_) => {
+                    if catch_unwind(AssertUnwindSafe(|| self.after_panic())).is_err() {
+                        self.make_read_only("the writer failed twice in a row");
+                    }
+                    !self.closing
+                }
+            };
+            if !go_on {
+                self.refuse_waiters(0, &AppendError::Closed);
+            }
+            self.publish();
+            for (reply, answer) in self.answers.drain(..) {
+                reply.send(answer);
+            }
+            if !go_on {
+                break;
+            }
+        }
+        self.queue.end();
+    }
+
+    fn turn(&mut self) -> bool {
+        let woken = self.queue.wait(self.deadline());
+        if let Some(done) = woken.sync_done {
+            self.sync_is_done(done);
+        }
+        for job in woken.jobs {
+            self.accept(job);
+        }
+        self.flush();
+        self.own_up();
+        self.begin_sync();
+        if woken.last {
+            self.closing = true;
+            self.finish();
+        }
+        self.answer_waiters();
+        !self.closing
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let retry = self.failure.as_ref().map(|failure| failure.retry_at);
+        let due = self.unsynced_since.map(|since| since + self.sync_within);
+        let due = due.filter(|_| !self.sync_under_way && self.read_only.is_none());
+        [retry, due].into_iter().flatten().min()
+    }
+
+    // Taking appends in.
+
+    fn accept(&mut self, job: Job) {
+        if let Some(reason) = &self.read_only {
+            return self.answers.push((job.reply, Err(AppendError::ReadOnly { reason: reason.clone() })));
+        }
+        if self.failure.is_some() && self.unwritten_bytes + job.weight as u64 > self.pending_bytes {
+            self.lose(&job.records);
+            let refused = AppendError::Full { pending_bytes: self.unwritten_bytes };
+            return self.answers.push((job.reply, Err(refused)));
+        }
+        self.encode_gap();
+        let first_seq = self.encoder.next_seq;
+        if !job.records.is_empty() {
+            self.encode(&job.records, job.weight as u64);
+        }
+        let waiter = Waiter { first_seq, last_seq: self.encoder.next_seq - 1, reply: job.reply };
+        match job.durability {
+            Durability::Written => self.wait_written.push_back(waiter),
+            Durability::Synced => self.wait_synced.push_back(waiter),
+        }
+    }
+
+    fn encode(&mut self, records: &[NewRecord], weight: u64) {
+        let limit = CHUNK_BYTES.min(self.segment_bytes);
+        let fits = self.unwritten.back().is_some_and(|chunk| chunk.bytes.len() as u64 + weight <= limit);
+        if !fits {
+            self.unwritten.push_back(Chunk::default());
+        }
+        if let Some(chunk) = self.unwritten.back_mut() {
+            let before = chunk.bytes.len();
+            self.encoder.encode(chunk, records);
+            self.unwritten_bytes += (chunk.bytes.len() - before) as u64;
+        }
+    }
+
+    fn lose(&mut self, records: &[NewRecord]) {
+        for record in records {
+            self.lost.add(&Lost {
+                records: 1,
+                bytes: record.weight() as u64,
+                first_ts_ms: record.ts_ms,
+                last_ts_ms: record.ts_ms,
+            });
+        }
+        self.lost_total += records.len() as u64;
+    }
+
+    /// Puts the record that owns up to refused ones before what comes next.
+    fn encode_gap(&mut self) {
+        let Some(gap) = self.gap.as_ref().filter(|_| self.lost.records > 0) else { return };
+        let record = catch_unwind(AssertUnwindSafe(|| gap(&self.lost)));
+        match record {
+            Ok(record) if record.fault().is_none() => {
+                self.gaps.push((self.encoder.next_seq, std::mem::take(&mut self.lost)));
+                let weight = record.weight() as u64;
+                self.encode(&[record], weight);
+            }
+            // It would fail again and again. The count stays in the health.
+            _ => self.gap = None,
+        }
+    }
+
+    fn own_up(&mut self) {
+        if self.failure.is_none() && self.read_only.is_none() && self.lost.records > 0 {
+            self.encode_gap();
+            self.flush();
+        }
+    }
+
+    // Writing.
+
+    fn flush(&mut self) {
+        while self.read_only.is_none() && !self.unwritten.is_empty() {
+            if let Err(error) = self.write_front() {
+                let name = self.segment.as_ref().map(|segment| segment.name.file_name());
+                let name = name.unwrap_or_else(|| "a new segment".to_owned());
+                let text = format!("could not write {name}: {error}");
+                self.failure = Some(Failure { text, retry_at: Instant::now() + self.retry_every });
+                return;
+            }
+        }
+        self.failure = None;
+    }
+
+    fn write_front(&mut self) -> io::Result<()> {
+        let size = self.unwritten.front().map_or(0, |chunk| chunk.bytes.len() as u64);
+        self.make_ready(size)?;
+        let (Some(segment), Some(chunk)) = (&mut self.segment, self.unwritten.front_mut()) else {
+            return Err(io::Error::other("no segment to write to"));
+        };
+        segment.dirty = true;
+        let (written, outcome) = append_all(&*segment.file, &chunk.bytes);
+        let done = if outcome.is_ok() {
+            segment.dirty = false;
+            self.unwritten.pop_front()
+        } else {
+            chunk.split_written(written)
+        };
+        if let Some(done) = done {
+            self.note_written(done);
+        }
+        if outcome.is_err() {
+            // What cannot be cut now is cut before the next write.
+            drop(self.cut_tail());
+        }
+        outcome
+    }
+
+    fn note_written(&mut self, chunk: Chunk) {
+        let Some(last) = chunk.last() else { return };
+        let bytes = chunk.bytes.len() as u64;
+        if let Some(segment) = &mut self.segment {
+            segment.length += bytes;
+        }
+        self.unwritten_bytes -= bytes;
+        self.unsynced_bytes += bytes;
+        self.written_seq = last.last_seq;
+        self.written_crc = last.crc;
+        self.unsynced.push_back(chunk);
+        self.unsynced_since.get_or_insert_with(Instant::now);
+        self.gaps.retain(|(seq, _)| *seq > last.last_seq);
+    }
+
+    /// Cuts off what a failed write left.
+    fn cut_tail(&mut self) -> io::Result<()> {
+        if let Some(segment) = self.segment.as_mut().filter(|segment| segment.dirty) {
+            segment.file.cut(segment.length)?;
+            segment.dirty = false;
+            self.failed_cuts = 0;
+            self.tainted = false;
+        }
+        Ok(())
+    }
+
+    /// Sees to it that there is a segment which ends in a whole line and has room.
+    fn make_ready(&mut self, size: u64) -> io::Result<()> {
+        if let Err(error) = self.cut_tail() {
+            self.failed_cuts += 1;
+            if self.failed_cuts < 2 {
+                return Err(error);
+            }
+            self.failed_cuts = 0;
+            self.end_sync();
+            if self.tainted {
+                // Its seqs would be given again to other records, and readers believe the first ones.
+                self.make_read_only(&format!("could not cut back a refused batch: {error}"));
+            } else {
+                // Half a line that cannot be cut off is left behind, and the file with it.
+                self.move_on(&format!("could not cut back: {error}"));
+            }
+        }
+        let full = self
+            .segment
+            .as_ref()
+            .is_none_or(|segment| segment.length > 0 && segment.length + size > self.segment_bytes);
+        if full && self.read_only.is_none() {
+            // Only the last segment may ever have unsynced lines.
+            self.end_sync();
+            self.sync_now();
+            if self.read_only.is_none() {
+                self.segment = Some(self.create_segment(self.written_seq + 1)?);
+            }
+        }
+        match &self.read_only {
+            Some(reason) => Err(io::Error::other(reason.clone())),
+            None => Ok(()),
+        }
+    }
+
+    fn create_segment(&mut self, first_seq: u64) -> io::Result<Segment> {
+        let made = match self.fresh.take().filter(|(name, _)| name.first_seq == first_seq) {
+            Some(fresh) => fresh,
+            None => {
+                let mut name = SegmentName { first_seq, copy: 1 };
+                loop {
+                    match self.storage.create(&name.file_name()) {
+                        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => name.copy += 1,
+                        other => break (name, Arc::from(other?)),
+                    }
+                }
+            }
+        };
+        if let Err(error) = self.storage.sync_folder() {
+            self.fresh = Some(made);
+            return Err(error);
+        }
+        let (name, file) = made;
+        Ok(Segment { name, file, length: 0, synced: 0, dirty: false })
+    }
+
+    // Syncing.
+
+    fn begin_sync(&mut self) {
+        let much = self.unsynced_bytes > MAX_UNSYNCED_BYTES;
+        if much {
+            self.end_sync();
+        }
+        if self.sync_under_way || self.read_only.is_some() || self.written_seq == self.synced_seq {
+            return;
+        }
+        let wanted = self.wait_synced.front().is_some_and(|waiter| waiter.last_seq <= self.written_seq);
+        let due = much || self.unsynced_since.is_some_and(|since| since.elapsed() >= self.sync_within);
+        if let Some(segment) = self.segment.as_ref().filter(|_| wanted || due) {
+            let to = SyncedTo { seq: self.written_seq, length: segment.length };
+            self.sync_under_way = self.syncer.begin(Arc::clone(&segment.file), to);
+        }
+    }
+
+    /// Waits for the sync that is under way.
+    fn end_sync(&mut self) {
+        if self.sync_under_way {
+            let done = self.queue.wait_sync();
+            self.sync_is_done(done);
+        }
+    }
+
+    fn sync_is_done(&mut self, done: SyncDone) {
+        self.sync_under_way = false;
+        match done {
+            Ok(to) => self.note_synced(to),
+            Err(error) => self.move_on(&format!("a sync failed: {error}")),
+        }
+    }
+
+    fn sync_now(&mut self) {
+        let Some(segment) = self.segment.as_ref().filter(|_| self.written_seq > self.synced_seq) else {
+            return;
+        };
+        let to = SyncedTo { seq: self.written_seq, length: segment.length };
+        let done = sync(&*segment.file).map(|()| to);
+        self.sync_is_done(done);
+    }
+
+    fn note_synced(&mut self, to: SyncedTo) {
+        self.synced_seq = to.seq;
+        if let Some(segment) = &mut self.segment {
+            segment.synced = to.length;
+        }
+        while self.unsynced.front().and_then(Chunk::last).is_some_and(|last| last.last_seq <= to.seq) {
+            let done = self.unsynced.pop_front();
+            self.unsynced_bytes -= done.map_or(0, |chunk| chunk.bytes.len() as u64);
+        }
+        self.unsynced_since = (!self.unsynced.is_empty()).then(Instant::now);
+    }
+
+    /// Leaves the segment for good: writes its unsynced lines to a new one, syncs there, cuts them off the old one.
+    fn move_on(&mut self, reason: &str) {
+        self.failed_syncs += 1;
+        self.moving = true;
+        match self.rewrite_unsynced() {
+            Ok(new) => {
+                let to = SyncedTo { seq: self.written_seq, length: new.length };
+                if let Some(old) = self.segment.replace(new) {
+                    // If this fails, readers find the same lines twice and pass over the second ones.
+                    drop(old.file.cut(old.synced));
+                }
+                self.note_synced(to);
+                self.moving = false;
+            }
+            Err(error) => self.make_read_only(&format!("{reason}; then a new segment failed: {error}")),
+        }
+    }
+
+    fn rewrite_unsynced(&mut self) -> io::Result<Segment> {
+        let mut new = self.create_segment(self.synced_seq + 1)?;
+        for chunk in &self.unsynced {
+            append_all(&*new.file, &chunk.bytes).1?;
+            new.length += chunk.bytes.len() as u64;
+        }
+        if new.length > 0 {
+            sync(&*new.file).map_err(io::Error::other)?;
+        }
+        new.synced = new.length;
+        Ok(new)
+    }
+
+    // Ends, good and bad.
+
+    fn answer_waiters(&mut self) {
+        let queues = [
+            (&mut self.wait_written, self.written_seq, Durability::Written),
+            (&mut self.wait_synced, self.synced_seq, Durability::Synced),
+        ];
+        for (waiters, reached, durability) in queues {
+            while waiters.front().is_some_and(|waiter| waiter.last_seq <= reached) {
+                if let Some(Waiter { first_seq, last_seq, reply }) = waiters.pop_front() {
+                    self.answers.push((reply, Ok(Ack { first_seq, last_seq, durability })));
+                }
+            }
+        }
+    }
+
+    /// Refuses the appends of which anything comes after a seq.
+    fn refuse_waiters(&mut self, after_seq: u64, refusal: &AppendError) {
+        for waiters in [&mut self.wait_written, &mut self.wait_synced] {
+            let count = waiters.iter().take_while(|waiter| waiter.last_seq <= after_seq).count();
+            let refused = waiters.split_off(count);
+            self.answers.extend(refused.into_iter().map(|waiter| (waiter.reply, Err(refusal.clone()))));
+        }
+    }
+
+    fn forget_unwritten(&mut self) {
+        self.unwritten.clear();
+        self.unwritten_bytes = 0;
+        self.encoder.next_seq = self.written_seq + 1;
+        self.encoder.last_crc = self.written_crc;
+        for (_, lost) in self.gaps.drain(..) {
+            self.lost.add(&lost);
+        }
+    }
+
+    fn after_panic(&mut self) {
+        self.panics += 1;
+        if self.moving {
+            return self.make_read_only("the writer failed while it moved to a new segment");
+        }
+        self.answer_waiters();
+        self.refuse_waiters(self.written_seq, &AppendError::Panicked);
+        self.forget_unwritten();
+        self.tainted = self.segment.as_ref().is_some_and(|segment| segment.dirty);
+        drop(self.cut_tail());
+    }
+
+    fn make_read_only(&mut self, reason: &str) {
+        self.answer_waiters();
+        self.refuse_waiters(0, &AppendError::ReadOnly { reason: reason.to_owned() });
+        self.forget_unwritten();
+        self.failure = None;
+        self.moving = false;
+        self.read_only = Some(reason.to_owned());
+    }
+
+    fn finish(&mut self) {
+        self.end_sync();
+        if self.read_only.is_none() {
+            self.sync_now();
+        }
+    }
+
+    fn publish(&self) {
+        let waiting = self.encoder.next_seq - 1 - self.written_seq;
+        let failure = self.failure.as_ref().map(|failure| {
+            let (records, wait) = if waiting == 1 { ("record", "waits") } else { ("records", "wait") };
+            let (bytes, every) = (self.unwritten_bytes, self.retry_every.as_millis());
+            let text = &failure.text;
+            format!(
+                "{text}; {waiting} {records} ({bytes} bytes) {wait} in memory, trying again every {every} ms"
+            )
+        });
+        let read_only =
+            self.read_only.as_ref().map(|reason| format!("read-only until opened again: {reason}"));
+        self.queue.set_health(|health| {
+            health.written_seq = self.written_seq;
+            health.synced_seq = self.synced_seq;
+            health.error = read_only.or(failure);
+            health.read_only = self.read_only.is_some();
+            health.pending_bytes = self.unwritten_bytes;
+            health.pending_records = waiting;
+            health.lost = self.lost_total;
+            health.failed_syncs = self.failed_syncs;
+            health.panics = self.panics;
+            health.segment = self.segment.as_ref().map(|segment| segment.name.file_name());
+        });
+    }
+}
+
+/// Appends all bytes; a short write is gone on with at once. Returns how many were written.
+fn append_all(file: &dyn LogFile, bytes: &[u8]) -> (usize, io::Result<()>) {
+    let mut written = 0;
+    while written < bytes.len() {
+        match file.append(&bytes[written..]) {
+            Ok(0) => return (written, Err(io::ErrorKind::WriteZero.into())),
+            Ok(count) => written += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return (written, Err(error)),
+        }
+    }
+    (written, Ok(()))
+}

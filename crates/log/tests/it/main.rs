@@ -1,0 +1,11 @@
+//! Tests of the store through its public interface.
+
+#![expect(clippy::expect_used, clippy::unwrap_used, reason = "a helper that fails fails its test")]
+
+mod basics;
+mod damage;
+mod disk;
+mod faults;
+mod limit;
+mod model;
+mod support;

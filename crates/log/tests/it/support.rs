@@ -1,0 +1,75 @@
+//! Helpers: records with made-up ids, appends that wait for their answer, logs read back.
+
+use std::path::Path;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use herdbook_log::{Ack, AppendError, Damage, Durability, Line, NewRecord, Options, Reader, Store};
+
+/// Wall clock of the tests: 2026-01-01T00:00:03Z.
+pub const NOW_MS: u64 = 1_767_225_603_000;
+
+/// Longer than anything here takes on a busy machine; only a failing test waits that long.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub fn record(number: u64) -> NewRecord {
+    padded_record(number, 0)
+}
+
+pub fn padded_record(number: u64, bytes: usize) -> NewRecord {
+    NewRecord {
+        id: format!("01KDWS62XR{number:016}"),
+        ts_ms: NOW_MS + number,
+        kind: "hook".to_owned(),
+        payload: format!(r#"{{"n":{number},"pad":"{}"}}"#, "x".repeat(bytes)),
+    }
+}
+
+/// Options for a log in `dir`, whose LOCK lies beside it.
+pub fn options(dir: &Path) -> Options {
+    Options::new("journal", &dir.with_extension("LOCK"), NOW_MS)
+}
+
+pub fn send(
+    store: &Store,
+    records: Vec<NewRecord>,
+    durability: Durability,
+) -> Receiver<Result<Ack, AppendError>> {
+    let (sender, receiver) = channel();
+    store.append(records, durability, move |answer| drop(sender.send(answer)));
+    receiver
+}
+
+pub fn answer(receiver: &Receiver<Result<Ack, AppendError>>) -> Result<Ack, AppendError> {
+    receiver.recv_timeout(PATIENCE).expect("an answer")
+}
+
+pub fn append(store: &Store, numbers: impl IntoIterator<Item = u64>, durability: Durability) -> Ack {
+    let records = numbers.into_iter().map(record).collect();
+    answer(&send(store, records, durability)).expect("appended")
+}
+
+/// Everything that can be read now.
+pub fn read_all(reader: &mut Reader) -> (Vec<Line>, Vec<Damage>) {
+    let (mut lines, mut damage) = (Vec::new(), Vec::new());
+    for item in reader {
+        match item {
+            Ok(line) => lines.push(line),
+            Err(place) => damage.push(place),
+        }
+    }
+    (lines, damage)
+}
+
+pub fn seqs(lines: &[Line]) -> Vec<u64> {
+    lines.iter().map(|line| line.seq).collect()
+}
+
+/// Waits until something holds that another thread brings about.
+pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let start = std::time::Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < PATIENCE, "never happened: {what}");
+        std::thread::yield_now();
+    }
+}

@@ -1,0 +1,42 @@
+# What people run here. `just` alone lists it.
+
+_list:
+    @just --list --unsorted
+
+# Build everything
+build:
+    cargo build --workspace
+
+# Run every test
+test:
+    cargo test --workspace
+
+# Run every test with the slow ones at full size (kills, many writers, long fuzzing)
+test-slow:
+    HERDBOOK_TEST_SLOW=1 cargo test --workspace --release
+
+# Check formatting and lints, as the gate does
+lint:
+    cargo fmt --all --check
+    cargo clippy --workspace --all-targets -- -D warnings
+
+# Format the code
+fmt:
+    cargo fmt --all
+
+# See it work, without an agent
+demo:
+    cargo run --release -- demo
+
+# Build what is installed: the command, and the hook as one static file
+dist:
+    cargo build --release -p herdbook-cli --bin herdbook
+    cargo rustc --release -p herdbook-hook --bin herdbook-hook -- -C target-feature=+crt-static
+
+# Build the benches' harness of the reference data and print where it lies (its README says how to drive it)
+bench shared=env("HERDBOOK_SHARED", "../shared"): dist
+    CARGO_TARGET_DIR="$PWD/target/bench" {{shared}}/bench/build.sh
+
+# Run conformance cases: just conformance DIR...
+conformance +dirs:
+    cargo run --release -p herdbook-conformance -- run {{dirs}}
