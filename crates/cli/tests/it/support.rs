@@ -139,6 +139,11 @@ impl Drop for TestDaemon {
 }
 
 /// True where tmux can be run; says by name which test is skipped where it cannot.
+#[expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "looks along PATH; a skipped test says so"
+)]
 pub fn has_tmux(test: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).any(|folder| folder.join("tmux").is_file());
