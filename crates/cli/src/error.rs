@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use herdbook_api::ClientError;
 use herdbook_daemon::DaemonError;
+use herdbook_machine::JumpError;
 
 use crate::exit::Exit;
 use crate::model::Unchosen;
@@ -34,6 +35,12 @@ pub enum Problem {
     /// The daemon refused, or its answer did not come or was not understood.
     #[error(transparent)]
     Answer(#[from] ClientError),
+    /// There was no jump.
+    #[error(transparent)]
+    Tmux(JumpError),
+    /// This terminal could not become a tmux client.
+    #[error("could not attach to tmux")]
+    Attach(#[source] io::Error),
     /// No one session has that name.
     #[error(transparent)]
     Unchosen(#[from] Unchosen),
@@ -103,6 +110,7 @@ impl Problem {
             Problem::Answer(ClientError::Timeout(_)) => Exit::Down,
             Problem::Answer(error) if error.is_not_found() => Exit::NoSession,
             Problem::Unchosen(_) => Exit::NoSession,
+            Problem::Tmux(_) => Exit::NoPane,
             Problem::Interrupted => Exit::Interrupted,
             _ => Exit::Failed,
         }
@@ -135,18 +143,24 @@ impl Problem {
         if self.exit() == Exit::Ok {
             return;
         }
-        let mut words = self.to_string();
-        let mut cause: Option<&dyn Error> = self.source();
-        while let Some(error) = cause {
-            words.push_str(": ");
-            words.push_str(&error.to_string());
-            cause = error.source();
-        }
+        let words = whole(self);
         printer.say(&Line::new().styled("error:", Style::Alarm).own(" ").text(&words, Style::Plain));
         if let Some(hint) = self.hint() {
             printer.say(&Line::new().styled("hint:", Style::Name).own(" ").text(&hint, Style::Plain));
         }
     }
+}
+
+/// Returns an error with all its causes.
+pub fn whole(error: &dyn Error) -> String {
+    let mut words = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        words.push_str(": ");
+        words.push_str(&error.to_string());
+        cause = error.source();
+    }
+    words
 }
 
 /// Says how many events wait in the spool, if any.

@@ -24,9 +24,10 @@ impl Row {
         self.entry.as_ref().map(|entry| entry.order + 1)
     }
 
-    /// Returns the time since which it waits or is in its state, Unix milliseconds.
+    /// Returns the time since which it is in its state, Unix milliseconds. It counts from when we were told: `stuck_at`
+    /// of a posted session is its producer's clock.
     pub fn since(&self) -> u64 {
-        self.entry.as_ref().map_or(self.session.since_at, |entry| entry.stuck_at)
+        self.session.since_at
     }
 }
 

@@ -139,11 +139,19 @@ impl Printer {
         }
     }
 
-    /// Prints one line of data, cut to the terminal's width.
+    /// Prints one line of data, whole.
     ///
     /// # Errors
     /// stdout could not be written; a closed pipe is told apart by the caller of all commands.
     pub fn line(&mut self, line: &Line) -> io::Result<()> {
+        writeln!(self.out, "{}", line.render(self.out_colour, None))
+    }
+
+    /// Prints one row of a table, cut to the terminal's width.
+    ///
+    /// # Errors
+    /// As [`Printer::line`].
+    pub fn row(&mut self, line: &Line) -> io::Result<()> {
         writeln!(self.out, "{}", line.render(self.out_colour, self.width))
     }
 

@@ -14,7 +14,7 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, waitid,
 };
 
-use crate::environment;
+use crate::env;
 
 /// How long we still read after the program has ended, if a child of it holds the pipes open.
 const DRAIN: Duration = Duration::from_millis(100);
@@ -88,12 +88,9 @@ pub enum RunError {
 }
 
 impl Command {
-    /// A program with [`environment::PASSED_ON`] as its environment, no input, 2 s, and 1 MiB for each output.
+    /// A program with [`env::PASSED_ON`] as its environment, no input, 2 s, and 1 MiB for each output.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
-        let env = environment::PASSED_ON
-            .iter()
-            .filter_map(|name| Some(((*name).into(), environment::read(name)?)))
-            .collect();
+        let env = env::PASSED_ON.iter().filter_map(|name| Some(((*name).into(), env::read(name)?))).collect();
         Self {
             program: program.as_ref().to_owned(),
             args: Vec::new(),

@@ -11,20 +11,16 @@
 mod agents;
 mod clients;
 mod command;
-mod environment;
+pub mod env;
 mod files;
 mod identity;
 mod jump;
 mod names;
 mod net;
 mod pane;
+mod place;
 mod process;
 mod tmux;
-
-pub mod env {
-    //! The environment: every variable we look at, and the one place that looks.
-    pub use crate::environment::*;
-}
 
 pub use agents::{AgentProgram, TreeProcess, agent_of_pane};
 pub use clients::{Client, WATCHING_MS, choose_client, watching_clients};
@@ -38,5 +34,6 @@ pub use pane::{
     FieldValue, ListAnswer, PaneState, ParsedRows, is_pane_id, is_session_id, is_window_id, pane_state,
     parse_panes,
 };
+pub use place::{Binding, JumpError, Place};
 pub use process::{Proc, Process, Stat, Terminal};
-pub use tmux::{Binding, JumpError, Pane, Place, Scope, Server, Tmux, TmuxError};
+pub use tmux::{Pane, Scope, Server, Tmux, TmuxError};

@@ -7,19 +7,15 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::clients::{Client, choose_client};
+use crate::clients::Client;
 use crate::command::{Command, Output, RunError};
-use crate::environment;
-use crate::jump::attach_args;
 use crate::pane::{
     FieldValue, ListAnswer, PaneState, is_pane_id, is_session_id, is_window_id, pane_state, parse_panes,
     says_no_server,
 };
-use crate::process::{Proc, Process};
 
 /// A server that hangs is given up after this time, and the others do not notice (F-074).
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -92,35 +88,6 @@ pub enum TmuxError {
     BadId(String),
 }
 
-/// Why there was no jump.
-#[derive(Debug, thiserror::Error)]
-pub enum JumpError {
-    /// The server that the pane belonged to is not there any more, even if another one uses its socket.
-    #[error("the tmux server of pane {0} has ended")]
-    ServerGone(String),
-    /// The server does not list the pane.
-    #[error("pane {0} has been closed")]
-    PaneGone(String),
-    /// The agent has ended.
-    #[error("the agent in pane {0} has ended")]
-    AgentGone(String),
-    /// The agent runs, but not below the pane's own process: the pane is somebody else's.
-    #[error("pane {0} does not belong to the agent")]
-    NotItsPane(String),
-    /// No client with a human shows this server.
-    #[error("no tmux client to move: attach to the server, or name one with --client")]
-    NoClient,
-    /// The named client is not one of this server.
-    #[error("{0} is not the terminal of a client of this tmux server")]
-    UnknownClient(String),
-    /// tmux moved the client, but not to the pane.
-    #[error("tmux did not show pane {0}")]
-    Missed(String),
-    /// tmux gave no answer: nothing is known.
-    #[error(transparent)]
-    Tmux(#[from] TmuxError),
-}
-
 /// One server, told apart from its successors on the same socket.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Server {
@@ -165,32 +132,6 @@ pub struct Pane {
     pub title: String,
     /// Working directory.
     pub cwd: String,
-}
-
-/// Where a pane is now.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// tmux session id; the pane's window may be linked into several, then one with a client.
-    pub session: String,
-    /// Window id.
-    pub window: String,
-    /// Pane id.
-    pub pane: String,
-    /// The session is one of several that show the window.
-    pub is_linked: bool,
-}
-
-/// A pane as it was recorded when a hook ran in it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Binding {
-    /// Pid of the server, from `TMUX`.
-    pub server_pid: Option<u32>,
-    /// Start of the server in Unix seconds, once it was asked for.
-    pub server_started_at: Option<u64>,
-    /// Pane id, from `TMUX_PANE`.
-    pub pane: String,
-    /// The agent's process, if it is known and ought to run in the pane.
-    pub agent: Option<Process>,
 }
 
 /// What an option belongs to.
@@ -298,118 +239,6 @@ impl Tmux {
             .collect())
     }
 
-    /// Where a recorded pane is now, if it is still that pane: same server, listed, and the agent below its process
-    /// (F-065). Panes move between windows and sessions, so this is asked at each jump (F-072).
-    ///
-    /// # Errors
-    /// The binding is void, or tmux gave no answer.
-    pub fn locate(&self, binding: &Binding, processes: &Proc) -> Result<Place, JumpError> {
-        let id = &binding.pane;
-        if !is_pane_id(id) {
-            return Err(TmuxError::BadId(id.clone()).into());
-        }
-        let panes = match self.panes() {
-            Err(TmuxError::NoServer(_)) => return Err(JumpError::ServerGone(id.clone())),
-            answer => answer?,
-        };
-        let is_other = |server: &Server| {
-            binding.server_pid.is_some_and(|pid| pid != server.pid)
-                || binding.server_started_at.is_some_and(|at| at != server.started_at)
-        };
-        if panes.first().is_some_and(|pane| is_other(&pane.server)) {
-            return Err(JumpError::ServerGone(id.clone()));
-        }
-        let places: Vec<&Pane> = panes.iter().filter(|pane| pane.id == *id).collect();
-        let Some(pane) = places.iter().max_by_key(|pane| pane.attached) else {
-            return Err(JumpError::PaneGone(id.clone()));
-        };
-        if let Some(agent) = binding.agent {
-            if !processes.is_alive(agent) {
-                return Err(JumpError::AgentGone(id.clone()));
-            }
-            if !processes.descends_from(agent.pid, pane.pid) {
-                return Err(JumpError::NotItsPane(id.clone()));
-            }
-        }
-        Ok(Place {
-            session: pane.session.clone(),
-            window: pane.window.clone(),
-            pane: id.clone(),
-            is_linked: places.len() > 1,
-        })
-    }
-
-    /// Moves a client to a pane: its session, window and pane, wherever they are on this server. The client is the one
-    /// on terminal `client`, else the one in front of the caller's pane, else the one used last. Returns its terminal.
-    ///
-    /// # Errors
-    /// There is no such client, tmux refused, or the client shows another pane afterwards.
-    pub fn jump(
-        &self,
-        place: &Place,
-        client: Option<&str>,
-        caller: Option<&str>,
-    ) -> Result<String, JumpError> {
-        let clients = self.clients()?;
-        let chosen = match client {
-            Some(tty) => clients
-                .iter()
-                .find(|client| client.tty == tty)
-                .ok_or_else(|| JumpError::UnknownClient(tty.to_owned()))?,
-            None => {
-                let caller = caller.filter(|pane| is_pane_id(pane));
-                let session = match caller {
-                    Some(caller) => self.session_of(caller)?,
-                    None => None,
-                };
-                choose_client(&clients, caller, session.as_deref()).ok_or(JumpError::NoClient)?
-            }
-        };
-        for (id, is_id) in [
-            (&place.session, is_session_id as fn(&str) -> bool),
-            (&place.window, is_window_id),
-            (&place.pane, is_pane_id),
-        ] {
-            if !is_id(id) {
-                return Err(TmuxError::BadId(id.clone()).into());
-            }
-        }
-        // A pane's id alone names it. Only where several sessions show its window the session has to be said too; tmux
-        // may then answer about another pane (F-066), which is why the outcome is looked at.
-        let target = if place.is_linked {
-            format!("{}:{}.{}", place.session, place.window, place.pane)
-        } else {
-            place.pane.clone()
-        };
-        self.run("switch-client", &["-c", &chosen.tty, "-t", &target])?;
-        let is_there = |now: &Client| now.tty == chosen.tty && now.pane == place.pane;
-        if self.clients()?.iter().any(is_there) {
-            Ok(chosen.tty.clone())
-        } else {
-            Err(JumpError::Missed(place.pane.clone()))
-        }
-    }
-
-    /// Becomes a tmux client that shows the pane: replaces this process, so it returns only if that fails. For a caller
-    /// with a terminal, outside of tmux.
-    pub fn attach(&self, place: &Place) -> io::Error {
-        let socket = self.socket.to_string_lossy();
-        let args = attach_args(&socket, &place.session, &place.window, &place.pane);
-        // The client is the human's own: it gets the human's environment, and tmux decides by it what to update. TMUX
-        // may be left over from a server that has ended, and tmux would refuse to nest.
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "becomes the human's interactive client; limits would end it"
-        )]
-        let mut command = std::process::Command::new("tmux");
-        command
-            .args(["-u"])
-            .args(args)
-            .env_remove(environment::TMUX)
-            .env_remove(environment::TMUX_PANE)
-            .exec()
-    }
-
     /// Sets an option. The value is stored as it is; if a format will expand it, it must be
     /// cleaned for that before.
     ///
@@ -432,12 +261,6 @@ impl Tmux {
         let text = String::from_utf8_lossy(&output.stdout);
         // An empty value prints an empty line, an option that is not set prints nothing.
         Ok(text.strip_suffix('\n').map(str::to_owned))
-    }
-
-    fn session_of(&self, pane: &str) -> Result<Option<String>, TmuxError> {
-        let rows = self.list("list-panes", &["-a"], &["pane_id", "session_attached", "session_id"])?;
-        let own = rows.iter().filter(|row| text(row, "pane_id") == pane);
-        Ok(own.max_by_key(|row| number(row, "session_attached")).map(|row| text(row, "session_id")))
     }
 
     fn pane_of(&self, row: &BTreeMap<String, FieldValue>) -> Pane {
@@ -484,7 +307,7 @@ impl Tmux {
         }
     }
 
-    fn run(&self, verb: &str, args: &[&str]) -> Result<Output, TmuxError> {
+    pub(crate) fn run(&self, verb: &str, args: &[&str]) -> Result<Output, TmuxError> {
         let output = self.try_run(verb, args)?;
         if output.is_success() {
             return Ok(output);

@@ -1,10 +1,12 @@
 //! The subcommands: one file each, with its arguments first and then `run`.
 
+mod back;
 mod daemon;
 mod demo;
 mod down;
 pub mod hook;
 mod ls;
+mod next;
 mod normalize;
 mod pin;
 mod queue;
@@ -47,6 +49,8 @@ pub enum Command {
     Down(down::Args),
     Daemon(daemon::Args),
     Ls(ls::Args),
+    Next(next::Args),
+    Return(back::Args),
     Skip(skip::Args),
     Snooze(snooze::Args),
     Pin(pin::Args),
@@ -70,6 +74,8 @@ impl Command {
             Command::Down(_) => down::run(context),
             Command::Daemon(args) => daemon::run(&args, context),
             Command::Ls(args) => ls::run(&args, context),
+            Command::Next(args) => next::run(&args, context),
+            Command::Return(args) => back::run(&args, context),
             Command::Skip(args) => skip::run(&args, context),
             Command::Snooze(args) => snooze::run(&args, context),
             Command::Pin(args) => pin::run(&args, context),

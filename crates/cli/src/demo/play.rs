@@ -159,8 +159,7 @@ impl<'a> Play<'a> {
         self.stage.stop_daemon();
         let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
         let mut damaged = 0u64;
-        let mut reader = Reader::open(&self.stage.state().join("journal"));
-        while let Some(line) = reader.next() {
+        for line in Reader::open(&self.stage.state().join("journal")) {
             match line {
                 Ok(line) => *kinds.entry(line.kind).or_default() += 1,
                 Err(_) => damaged += 1,

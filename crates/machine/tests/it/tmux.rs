@@ -23,7 +23,7 @@ impl PrivateServer {
     }
 
     fn socket(&self) -> PathBuf {
-        self.folder.path().join("it's a, socket")
+        self.folder.path().join("it's a socket")
     }
 
     fn tmux(&self) -> Tmux {
@@ -63,12 +63,11 @@ impl PrivateServer {
         ])
     }
 
-    /// Ends the server and waits until its process is gone: while it ends, it answers neither yes nor no.
+    /// Ends the server and waits until nobody answers: while it ends, the answer is neither yes nor no.
     fn end(&self) {
-        let pid = self.tmux().server().unwrap().pid;
         self.by_hand(&["kill-server"]);
         let deadline = Instant::now() + Duration::from_secs(30);
-        while Proc::system().is_alive(Process { pid, start: None }) {
+        while !matches!(self.tmux().server(), Err(TmuxError::NoServer(_))) {
             assert!(Instant::now() < deadline, "the server does not end");
             std::thread::yield_now();
         }
@@ -117,12 +116,15 @@ fn panes_are_listed_with_their_server() {
     };
     let tmux = server.tmux();
     server.by_hand(&["select-pane", "-t", "%0", "-T", "✳ a title"]);
-    let second = server.new_session("✳ star");
+    // The program in this pane says when it runs: before that it is a copy of tmux without a terminal.
+    let command = "tmux wait-for -S runs; exec sleep 600";
+    let second = server.by_hand(&["new-session", "-d", "-P", "-F", "#{pane_id}", "-s", "✳ star", command]);
+    server.by_hand(&["wait-for", "runs"]);
     let panes = tmux.panes().unwrap();
     assert_eq!(panes.iter().map(|pane| pane.id.as_str()).collect::<Vec<_>>(), ["%0", second.as_str()]);
-    let first = &panes[0];
+    let (first, second) = (&panes[0], &panes[1]);
     assert_eq!(first.server, tmux.server().unwrap());
-    assert_eq!((first.title.as_str(), first.command.as_str()), ("✳ a title", "sleep"));
+    assert_eq!((first.title.as_str(), second.session_name.as_str()), ("✳ a title", "✳ star"));
     // tmux rewrites the name: it is for display only.
     assert_eq!(first.session_name, "api_v2_blue");
     assert_eq!(
@@ -130,8 +132,8 @@ fn panes_are_listed_with_their_server() {
         (true, true, false, 0)
     );
     let own = Proc::system();
-    assert_eq!(own.terminal(first.pid), Some(Terminal::Named(first.tty.clone())));
-    assert!(own.descends_from(first.pid, first.server.pid));
+    assert_eq!(own.terminal(second.pid), Some(Terminal::Named(second.tty.clone())));
+    assert!(own.descends_from(second.pid, second.server.pid));
     assert_eq!(tmux.clients().unwrap(), []);
 }
 

@@ -1,3 +1,5 @@
+//! The environment: every variable we look at, and the one place that looks.
+
 use std::ffi::OsString;
 
 /// Where programs are found.
