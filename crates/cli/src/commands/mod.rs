@@ -27,7 +27,7 @@ use crate::printer::Printer;
 
 /// The record book for a herd of coding agents, and the bell that rings when one needs its human.
 #[derive(Debug, Parser)]
-#[command(name = "herdbook", version, propagate_version = true, max_term_width = 100)]
+#[command(name = "herdbook", version)]
 pub struct Arguments {
     /// What to do.
     #[command(subcommand)]
@@ -87,5 +87,15 @@ impl Command {
             Command::Demo(_) => demo::run(context),
             Command::StandIn(args) => stand_in::run(args, context),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        super::Arguments::command().debug_assert();
     }
 }

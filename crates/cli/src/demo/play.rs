@@ -18,7 +18,7 @@ use crate::printer::{Line, Printer, Style};
 use crate::text::counted;
 
 /// How long a person is given to read, when a person reads.
-const READING: Duration = Duration::from_millis(1_300);
+const READING: Duration = Duration::from_millis(1_700);
 
 /// The story.
 pub struct Play<'a> {

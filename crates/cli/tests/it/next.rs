@@ -92,9 +92,9 @@ fn next_goes_to_the_agents_pane_and_return_comes_back() {
         inner.run(&["wait-for", session]);
     }
     inner.run(&["set-hook", "-g", "client-attached", "wait-for -S attached"]);
+    outer.run(&[&["new-session", "-d"], &size[..], &["sleep 600"]].concat());
     let attach = "exec env -u TMUX -u TMUX_PANE tmux -L inner attach-session -t work";
-    let outer_pane =
-        outer.run(&[&["new-session", "-d", "-P", "-F", "#{pane_id}"], &size[..], &[attach]].concat());
+    let outer_pane = outer.run(&["new-window", "-d", "-P", "-F", "#{pane_id}", attach]);
     inner.run(&["wait-for", "attached"]);
     assert_eq!(inner.front(), base);
     let tmux = inner.inside(&base);
@@ -131,7 +131,14 @@ fn next_goes_to_the_agents_pane_and_return_comes_back() {
     assert!(ran.stdout.starts_with(&format!("tmux -S {socket} ")), "{}", ran.stdout);
     assert!(ran.stdout.contains("attach-session"), "{}", ran.stdout);
 
-    // Outside of tmux and without a terminal, too.
+    // Outside of tmux a terminal becomes a client; here it is a pane of the other server, which we deny to be in.
+    let words = format!("exec env -u TMUX -u TMUX_PANE {} next", env!("CARGO_BIN_EXE_herdbook"));
+    inner.run(&["detach-client", "-t", &tty]);
+    outer.run(&["new-window", "-d", &words]);
+    inner.run(&["wait-for", "attached"]);
+    assert_eq!(inner.front(), panes[0]);
+
+    // Outside of tmux and without a terminal the command is printed, too.
     let ran = env.run(&["next"]);
     assert_eq!((ran.code, ran.stdout.contains("attach-session")), (6, true), "{}", ran.stderr);
 }
