@@ -4,10 +4,10 @@
 
 mod demo;
 mod down;
+mod examples;
 mod lifecycle;
 mod listing;
 mod next;
 mod normalize;
-mod readme;
 mod support;
 mod words;
