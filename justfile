@@ -33,9 +33,15 @@ dist:
     cargo build --release -p herdbook-cli --bin herdbook
     cargo rustc --release -p herdbook-hook --bin herdbook-hook -- -C target-feature=+crt-static
 
-# Build the benches' harness of the reference data and print where it lies (its README says how to drive it)
-bench shared=env("HERDBOOK_SHARED", "../shared"): dist
-    CARGO_TARGET_DIR="$PWD/target/bench" {{shared}}/bench/build.sh
+# Measure the hook, ingest and memory beside their floors and peers, as ratios
+bench shared=env("HERDBOOK_SHARED", "../shared") runs="400":
+    benches/figures.sh {{shared}} {{runs}}
+
+# Run real clients against the real daemon and count seconds of wrong state: just truth [SCENARIO...]
+truth *scenarios:
+    cargo build --release -p herdbook-cli -p herdbook-hook
+    bash "${HERDBOOK_SHARED:-../shared}/tools/real_clients.sh" install target/clients claude codex
+    python3 conformance/truth.py --shared "${HERDBOOK_SHARED:-../shared}" --clients target/clients --out /tmp/herdbook-truth --bin target/release {{scenarios}}
 
 # Run conformance cases: just conformance DIR...
 conformance +dirs:

@@ -6,6 +6,8 @@ use std::io;
 use std::path::PathBuf;
 
 use herdbook_api::ClientError;
+use herdbook_daemon::DaemonError;
+use herdbook_machine::JumpError;
 
 use crate::exit::Exit;
 use crate::model::Unchosen;
@@ -33,6 +35,12 @@ pub enum Problem {
     /// The daemon refused, or its answer did not come or was not understood.
     #[error(transparent)]
     Answer(#[from] ClientError),
+    /// There was no jump.
+    #[error(transparent)]
+    Tmux(JumpError),
+    /// This terminal could not become a tmux client.
+    #[error("could not attach to tmux")]
+    Attach(#[source] io::Error),
     /// No one session has that name.
     #[error(transparent)]
     Unchosen(#[from] Unchosen),
@@ -47,6 +55,9 @@ pub enum Problem {
     /// A signal ended the command.
     #[error("interrupted")]
     Interrupted,
+    /// The daemon could not start.
+    #[error(transparent)]
+    Daemon(#[from] DaemonError),
     /// This program could not be started again.
     #[error("could not start a daemon")]
     Program(#[source] io::Error),
@@ -94,10 +105,12 @@ impl Problem {
     pub fn exit(&self) -> Exit {
         match self {
             Problem::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Ok,
+            Problem::Daemon(DaemonError::AlreadyRunning { .. }) => Exit::Running,
             Problem::Down { .. } => Exit::Down,
             Problem::Answer(ClientError::Timeout(_)) => Exit::Down,
             Problem::Answer(error) if error.is_not_found() => Exit::NoSession,
             Problem::Unchosen(_) => Exit::NoSession,
+            Problem::Tmux(_) => Exit::NoPane,
             Problem::Interrupted => Exit::Interrupted,
             _ => Exit::Failed,
         }
@@ -107,6 +120,9 @@ impl Problem {
     fn hint(&self) -> Option<Cow<'static, str>> {
         let words = match self {
             Problem::NotUp { log, .. } => return Some(format!("read {}", log.display()).into()),
+            Problem::Daemon(DaemonError::AlreadyRunning { .. }) => {
+                Some("`herdbook status` shows it, `herdbook down` ends it")
+            }
             Problem::Down { .. } => Some("run `herdbook up`"),
             Problem::Answer(ClientError::Timeout(_)) => {
                 Some("look into daemon.log in the state folder, or run `herdbook down` and `herdbook up`")
@@ -127,18 +143,24 @@ impl Problem {
         if self.exit() == Exit::Ok {
             return;
         }
-        let mut words = self.to_string();
-        let mut cause: Option<&dyn Error> = self.source();
-        while let Some(error) = cause {
-            words.push_str(": ");
-            words.push_str(&error.to_string());
-            cause = error.source();
-        }
+        let words = whole(self);
         printer.say(&Line::new().styled("error:", Style::Alarm).own(" ").text(&words, Style::Plain));
         if let Some(hint) = self.hint() {
             printer.say(&Line::new().styled("hint:", Style::Name).own(" ").text(&hint, Style::Plain));
         }
     }
+}
+
+/// Returns an error with all its causes.
+pub fn whole(error: &dyn Error) -> String {
+    let mut words = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        words.push_str(": ");
+        words.push_str(&error.to_string());
+        cause = error.source();
+    }
+    words
 }
 
 /// Says how many events wait in the spool, if any.

@@ -29,7 +29,7 @@ pub fn print(printer: &mut Printer, rows: &[Row], home: Option<&str>, now_ms: u6
             let gap = if place + 1 == columns || widths[place] == 0 { 0 } else { fill + 2 };
             line = line.join(cell).spaces(gap);
         }
-        printer.line(&line)?;
+        printer.row(&line)?;
     }
     Ok(())
 }

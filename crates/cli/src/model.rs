@@ -24,9 +24,10 @@ impl Row {
         self.entry.as_ref().map(|entry| entry.order + 1)
     }
 
-    /// Returns the time since which it waits or is in its state, Unix milliseconds.
+    /// Returns the time since which it is in its state, Unix milliseconds. It counts from when we were told: `stuck_at`
+    /// of a posted session is its producer's clock.
     pub fn since(&self) -> u64 {
-        self.entry.as_ref().map_or(self.session.since_at, |entry| entry.stuck_at)
+        self.session.since_at
     }
 }
 
@@ -149,9 +150,11 @@ fn only<'a>(rows: &'a [Row], asked: &str, fits: impl Fn(&Row) -> bool) -> Result
     }
 }
 
-/// Returns for each row the shortest beginning of its native id, of at least eight letters, that no other row shares.
+/// Returns for each row a name that [`find`] takes: a short id whole, of a long one the shortest beginning of at least
+/// eight letters that no other row shares.
 pub fn short_names(rows: &[Row]) -> Vec<String> {
     const LEAST: usize = 8;
+    const WHOLE: usize = 16;
     let mut sorted: Vec<&str> = rows.iter().map(|row| row.session.native_id.as_str()).collect();
     sorted.sort_unstable();
     let shared =
@@ -159,6 +162,9 @@ pub fn short_names(rows: &[Row]) -> Vec<String> {
     rows.iter()
         .map(|row| {
             let id = row.session.native_id.as_str();
+            if id.chars().count() <= WHOLE {
+                return id.to_owned();
+            }
             let at = sorted.partition_point(|other| *other < id);
             let before = at.checked_sub(1).map_or(0, |place| shared(id, sorted[place]));
             let after = sorted.get(at + 1).map_or(0, |other| shared(id, other));
@@ -220,8 +226,13 @@ pub mod tests {
 
     #[test]
     fn short_names_are_as_long_as_they_must_be() {
-        let rows = [row("codex-019b7a10-55aa", 1), row("codex-019b7a10-55ab", 2), row("posted-nightly", 0)];
-        assert_eq!(short_names(&rows), ["019b7a10-55aa", "019b7a10-55ab", "nightly"]);
+        let rows = [
+            row("codex-019b7a10-55aa-7c3e", 1),
+            row("codex-019b7a10-55ab-7c3e", 2),
+            row("claude-4f1d7c52-8a36-4be0", 3),
+            row("posted-nightly-checks", 0),
+        ];
+        assert_eq!(short_names(&rows), ["019b7a10-55aa", "019b7a10-55ab", "4f1d7c52", "nightly-checks"]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, BufWriter, IsTerminal, Stderr, Stdout, Write};
 
+use herdbook_redact::{clean_line, clip, tmux_job_text};
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
@@ -95,7 +96,7 @@ impl Line {
         let mut rendered = String::new();
         let full = self.width();
         for (text, style) in &self.pieces {
-            let shown = if full > limit.unwrap_or(usize::MAX) { cut(text, left) } else { text.clone() };
+            let shown = if full > limit.unwrap_or(usize::MAX) { clip(text, left) } else { text.clone() };
             left = left.saturating_sub(shown.width());
             if colour && *style != Style::Plain && !shown.is_empty() {
                 let _ = write!(rendered, "\u{1b}[{}m{shown}\u{1b}[0m", style.code());
@@ -105,27 +106,6 @@ impl Line {
         }
         rendered.trim_end().to_owned()
     }
-}
-
-/// Cuts a text to so many columns; a cut text ends in `…`.
-fn cut(text: &str, columns: usize) -> String {
-    if text.width() <= columns {
-        return text.to_owned();
-    }
-    let mut kept = String::new();
-    let mut used = 0;
-    for letter in text.chars() {
-        let wide = unicode_width::UnicodeWidthChar::width(letter).unwrap_or(0);
-        if used + wide + 1 > columns {
-            break;
-        }
-        used += wide;
-        kept.push(letter);
-    }
-    if columns > 0 {
-        kept.push('…');
-    }
-    kept
 }
 
 /// Writes to the terminal.
@@ -159,11 +139,19 @@ impl Printer {
         }
     }
 
-    /// Prints one line of data, cut to the terminal's width.
+    /// Prints one line of data, whole.
     ///
     /// # Errors
     /// stdout could not be written; a closed pipe is told apart by the caller of all commands.
     pub fn line(&mut self, line: &Line) -> io::Result<()> {
+        writeln!(self.out, "{}", line.render(self.out_colour, None))
+    }
+
+    /// Prints one row of a table, cut to the terminal's width.
+    ///
+    /// # Errors
+    /// As [`Printer::line`].
+    pub fn row(&mut self, line: &Line) -> io::Result<()> {
         writeln!(self.out, "{}", line.render(self.out_colour, self.width))
     }
 
@@ -172,7 +160,7 @@ impl Printer {
     /// # Errors
     /// stdout could not be written.
     pub fn bare(&mut self, text: &str) -> io::Result<()> {
-        writeln!(self.out, "{}", clean_line(text).replace('#', "##"))
+        writeln!(self.out, "{}", tmux_job_text(text))
     }
 
     /// Prints one JSON value on a line of its own.
@@ -222,6 +210,17 @@ impl Printer {
     }
 }
 
+/// Prints the line on stdout that tells a script that the daemon listens. Nobody need be there to read it.
+pub fn ready(text: &str) {
+    let mut out = io::stdout().lock();
+    let _ = writeln!(out, "{}", clean_line(text)).and_then(|()| out.flush());
+}
+
+/// Prints a line of the daemon's own on stderr, from any of its threads.
+pub fn notice(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{}", clean_line(text));
+}
+
 /// Writes characters that a terminal acts on (C1, bidirectional and invisible ones) as JSON escapes.
 fn escape_acting(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
@@ -238,14 +237,6 @@ fn escape_acting(json: &str) -> String {
         }
     }
     escaped
-}
-
-/// Replaces what acts on a terminal. Stands in until the cleaner of `redact` is there.
-fn clean_line(text: &str) -> String {
-    text.chars()
-        .filter(|letter| !matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'))
-        .map(|letter| if letter.is_control() { ' ' } else { letter })
-        .collect()
 }
 
 #[cfg(test)]

@@ -85,17 +85,15 @@ fn hook(payload: &Value, raw: &str) -> Value {
     let host = payload["host"].as_str().unwrap_or_default();
     let native_event = payload["nativeEvent"].as_str();
     if let Some(event) = canonical(host, native_event, raw) {
-        for (name, field) in
-            [("cwd", Field::Cwd), ("toolUseId", Field::ToolUseId), ("agentId", Field::AgentId)]
-        {
+        for (name, field) in [("toolUseId", Field::ToolUseId), ("agentId", Field::AgentId)] {
             if let Some(text) = event.payload.text(field) {
                 said[name] = text.into();
             }
         }
-    }
-    // A host whose payload names the directory in an event outside the families still told it.
-    if said.get("cwd").is_none() && payload["native"]["cwd"].is_string() {
-        said["cwd"] = payload["native"]["cwd"].clone();
+        // Also where the host names the directory outside the family's fields.
+        if let Some(cwd) = herdbook_hosts::cwd(&event) {
+            said["cwd"] = cwd.into();
+        }
     }
     said
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use crate::case::read_input_bytes;
-use crate::expect::Expected;
+use crate::expect::{Expectation, Expected};
 use crate::node::{Node, Problem};
 use crate::report::Line;
 use crate::roles;
@@ -22,7 +22,34 @@ pub struct Table {
 struct Row {
     input: Value,
     written: Value,
-    expected: Expected,
+    expected: Out,
+}
+
+/// What a row expects of the function's value.
+#[derive(Clone, Debug)]
+enum Out {
+    /// The value as a whole.
+    Whole(Expected),
+    /// Members of an object by their paths; others may be there.
+    Members(Vec<Expectation>),
+}
+
+impl Out {
+    fn parse(written: &Value) -> Result<Out, String> {
+        match written.as_object() {
+            Some(members) if !members.is_empty() && !members.keys().any(|key| key.starts_with('$')) => {
+                Expectation::parse_all(written).map(Out::Members)
+            }
+            _ => Expected::parse(written).map(Out::Whole),
+        }
+    }
+
+    fn holds(&self, observed: &Value) -> bool {
+        match self {
+            Out::Whole(expected) => expected.holds(Some(observed)),
+            Out::Members(members) => members.iter().all(|one| one.test(observed).1),
+        }
+    }
 }
 
 impl Table {
@@ -42,7 +69,7 @@ impl Table {
         for row in node.member("rows")?.list()? {
             let input = with_files(&row.member("in")?, dir)?;
             let out = row.member("out")?;
-            let expected = Expected::parse(out.value()).map_err(|error| out.problem(error))?;
+            let expected = Out::parse(out.value()).map_err(|error| out.problem(error))?;
             rows.push(Row { input, written: out.value().clone(), expected });
         }
         if rows.is_empty() {
@@ -58,7 +85,7 @@ impl Table {
             let label = label(check, index);
             lines.push(match roles::call(&self.role, &row.input) {
                 Ok(observed) => {
-                    let ok = row.expected.holds(Some(&observed));
+                    let ok = row.expected.holds(&observed);
                     Line::tested(case, label, row.written.clone(), Some(observed), ok)
                 }
                 Err(roles::CallError::NotBuilt) => {
@@ -116,6 +143,18 @@ mod tests {
         let value = json!({"text_file": "../a.txt"});
         let problem = with_files(&Node::root(&value, "case.json"), dir.path()).unwrap_err();
         assert_eq!(problem, "case.json: file '../a.txt' must lie in the case folder");
+    }
+
+    #[test]
+    fn an_object_says_what_some_members_are() {
+        let holds = |written: Value, observed: Value| Out::parse(&written).unwrap().holds(&observed);
+        let observed = json!({"action": "attach", "session": "$1", "rows": []});
+        assert!(holds(json!({"action": "attach"}), observed.clone()));
+        assert!(holds(json!({"rows": {"$len": 0}, "action": "attach"}), observed.clone()));
+        assert!(!holds(json!({"action": "attach", "text": "x"}), observed.clone()));
+        assert!(!holds(json!({}), observed));
+        assert!(holds(json!({"$any": ["a", "b"]}), json!("b")));
+        assert!(holds(json!("a"), json!("a")));
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub fn observe(event: &CanonicalEvent, origin: &Origin) -> Vec<Observation> {
     let transcript =
         || event.payload.text(Field::TranscriptPath).or_else(|| event.native_text("transcript_path"));
     let facts = Facts {
-        cwd: event.payload.text(Field::Cwd).or_else(|| event.native_text("cwd")),
+        cwd: crate::cwd(event),
         transcript_path: if reading.own_transcript { transcript() } else { None },
         pane: pane(origin),
         pane_uncertain: reading.pane_uncertain,

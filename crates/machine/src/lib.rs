@@ -1,1 +1,39 @@
-//! machine.
+//! What we ask of the computer: tmux, processes, sockets, folders and files.
+//!
+//! What it is: the one place where platform code and foreign programs live. Every question has a pure half that turns
+//! an answer (of tmux, of `/proc`) into a verdict, tested with the tables of the field cases, and a half that runs it.
+//!
+//! What it never does: it never types into a pane, never signals a process that it did not start, never targets tmux
+//! by a name, and never waits without a limit. It knows nothing of sessions, events or hosts' payloads.
+//!
+//! Start at [`Tmux`] for panes and jumps, at [`Proc`] for processes; [`Command`] runs every program.
+
+mod agents;
+mod clients;
+mod command;
+pub mod env;
+mod files;
+mod identity;
+mod jump;
+mod names;
+mod net;
+mod pane;
+mod place;
+mod process;
+mod tmux;
+
+pub use agents::{AgentProgram, TreeProcess, agent_of_pane};
+pub use clients::{Client, WATCHING_MS, choose_client, watching_clients};
+pub use command::{Command, Output, RunError};
+pub use files::{FolderError, private_dir, replace_file};
+pub use identity::{Identity, Verdict, same_process};
+pub use jump::{Caller, JumpPlan, JumpTarget, jump_plan};
+pub use names::{hook_command, project_key, session_folder};
+pub use net::{owner_of_port, uid_of_tcp_peer};
+pub use pane::{
+    FieldValue, ListAnswer, PaneState, ParsedRows, is_pane_id, is_session_id, is_window_id, pane_state,
+    parse_panes,
+};
+pub use place::{Binding, JumpError, Place};
+pub use process::{Proc, Process, Stat, Terminal};
+pub use tmux::{Pane, Scope, Server, Tmux, TmuxError};

@@ -1,9 +1,12 @@
 //! The subcommands: one file each, with its arguments first and then `run`.
 
+mod back;
+mod daemon;
 mod demo;
 mod down;
 pub mod hook;
 mod ls;
+mod next;
 mod normalize;
 mod pin;
 mod queue;
@@ -24,7 +27,7 @@ use crate::printer::Printer;
 
 /// The record book for a herd of coding agents, and the bell that rings when one needs its human.
 #[derive(Debug, Parser)]
-#[command(name = "herdbook", version, propagate_version = true, max_term_width = 100)]
+#[command(name = "herdbook", version)]
 pub struct Arguments {
     /// What to do.
     #[command(subcommand)]
@@ -44,7 +47,10 @@ pub struct Context<'a> {
 pub enum Command {
     Up(up::Args),
     Down(down::Args),
+    Daemon(daemon::Args),
     Ls(ls::Args),
+    Next(next::Args),
+    Return(back::Args),
     Skip(skip::Args),
     Snooze(snooze::Args),
     Pin(pin::Args),
@@ -66,7 +72,10 @@ impl Command {
         match self {
             Command::Up(_) => up::run(context),
             Command::Down(_) => down::run(context),
+            Command::Daemon(args) => daemon::run(&args, context),
             Command::Ls(args) => ls::run(&args, context),
+            Command::Next(args) => next::run(&args, context),
+            Command::Return(args) => back::run(&args, context),
             Command::Skip(args) => skip::run(&args, context),
             Command::Snooze(args) => snooze::run(&args, context),
             Command::Pin(args) => pin::run(&args, context),
@@ -78,5 +87,15 @@ impl Command {
             Command::Demo(_) => demo::run(context),
             Command::StandIn(args) => stand_in::run(args, context),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        super::Arguments::command().debug_assert();
     }
 }

@@ -18,7 +18,7 @@ use crate::printer::{Line, Printer, Style};
 use crate::text::counted;
 
 /// How long a person is given to read, when a person reads.
-const READING: Duration = Duration::from_millis(1_300);
+const READING: Duration = Duration::from_millis(1_700);
 
 /// The story.
 pub struct Play<'a> {
@@ -159,8 +159,7 @@ impl<'a> Play<'a> {
         self.stage.stop_daemon();
         let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
         let mut damaged = 0u64;
-        let mut reader = Reader::open(&self.stage.state().join("journal"));
-        while let Some(line) = reader.next() {
+        for line in Reader::open(&self.stage.state().join("journal")) {
             match line {
                 Ok(line) => *kinds.entry(line.kind).or_default() += 1,
                 Err(_) => damaged += 1,
@@ -185,7 +184,7 @@ impl<'a> Play<'a> {
         let total = format!("  {} in all; {damage}", counted(kinds.values().sum(), "line"));
         self.printer.line(&Line::new().text(&total, Style::Plain))?;
         self.printer.line(&Line::new())?;
-        self.printer.line(&Line::new().own("The demonstration's daemon, panes and folder are gone now. For your own agents: `herdbook up`, then the README."))?;
+        self.printer.line(&Line::new().own("Daemon, panes and folder of the demonstration go now. For your own agents: `herdbook up`, then the README."))?;
         self.printer.flush()?;
         Ok(())
     }

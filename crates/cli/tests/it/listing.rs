@@ -1,0 +1,99 @@
+//! `ls`, `why`, `status` and the verbs against a real daemon.
+
+use crate::support::{TestDaemon, TestEnv};
+
+#[test]
+fn the_queue_is_listed_skipped_snoozed_pinned_and_settled() {
+    let env = TestEnv::new();
+    let daemon = TestDaemon::start(&env);
+    for (session, timestamp) in [("build", 1_000), ("deploy", 2_000), ("docs", 3_000)] {
+        daemon.post_stuck(session, &format!("{session} asks"), timestamp);
+    }
+    let queue = || -> Vec<String> {
+        let answer: serde_json::Value = serde_json::from_str(&env.run(&["ls", "--json"]).stdout).unwrap();
+        let items = answer["queue"].as_array().unwrap();
+        items.iter().map(|item| item["session_id"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(queue(), ["build", "deploy", "docs"]);
+    let listing = env.run(&["list"]).stdout;
+    let rows: Vec<Vec<&str>> = listing.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[0], ["#", "SESSION", "STATE", "KIND", "AGE", "HOST", "PANE", "CWD", "MESSAGE"]);
+    assert_eq!((rows[1][0], rows[1][1], rows[1][2], rows[1][3]), ("1", "build", "stuck", "turn_end"));
+    // A producer's clock may say anything: ages count from when we were told.
+    assert!(rows[1][4].ends_with('s'), "{listing}");
+    assert!(listing.lines().nth(1).unwrap().ends_with("/srv/demo  build asks"), "{listing}");
+    assert_eq!(env.run(&["status", "--format", "tmux"]).stdout, "⚠ 3\n");
+
+    assert_eq!(env.run(&["skip"]).stderr, "skipped build; next is deploy\n");
+    assert_eq!(queue(), ["deploy", "docs", "build"]);
+    assert_eq!(env.run(&["pin", "docs"]).stderr, "pinned docs; next is docs\n");
+    assert_eq!(queue(), ["docs", "deploy", "build"]);
+    assert_eq!(env.run(&["pin", "1", "--off"]).stderr, "unpinned docs; next is deploy\n");
+    assert_eq!(env.run(&["snooze", "dep", "20m"]).stderr, "snoozed deploy; next is docs\n");
+    assert_eq!(env.run(&["status", "--format", "tmux"]).stdout, "⚠ 1\n");
+    assert_eq!(env.run(&["settle", "docs"]).stderr, "settled docs; nobody else waits\n");
+    assert_eq!(env.run(&["status", "--format", "tmux"]).stdout, "\n");
+
+    let unknown = env.run(&["why", "d"]);
+    assert_eq!(
+        (unknown.code, unknown.stderr.as_str()),
+        (4, "error: 'd' could be deploy, docs\nhint: write more of it\n")
+    );
+    let late = env.run(&["snooze", "docs", "soon"]);
+    assert_eq!(late.code, 2);
+    assert!(late.stderr.contains("'soon' is no duration"), "{}", late.stderr);
+}
+
+#[test]
+fn why_prints_the_evidence() {
+    let env = TestEnv::new();
+    let daemon = TestDaemon::start(&env);
+    daemon.post_stuck("build", "build asks", 1_000);
+    let why = env.run(&["why", "1"]);
+    assert_eq!(why.code, 0);
+    let lines: Vec<&str> = why.stdout.lines().collect();
+    assert!(lines[0].starts_with("build is stuck (turn_end) since "), "{}", why.stdout);
+    assert_eq!(lines[1], "  build asks");
+    assert!(lines[2].contains(" ago  posted  "), "{}", why.stdout);
+}
+
+/// Case F-107: what agents say cannot act on the terminal, nor forge a row.
+#[test]
+fn foreign_text_is_one_harmless_line_in_every_listing() {
+    let env = TestEnv::new();
+    let daemon = TestDaemon::start(&env);
+    let messages = [
+        "a\u{1b}]52;c;QUJD\u{7}b",
+        "x\u{9b}2Jy",
+        "up\u{1b}[1A\u{1b}[2K",
+        "one\n[3] fake row",
+        "\u{202e}rtl",
+        "\u{1b}]2;open",
+    ];
+    for (number, message) in messages.iter().enumerate() {
+        daemon.post(&serde_json::json!({
+            "type": "stuck", "sessionId": format!("s{number}\u{1b}[7m"), "paneId": message, "cwd": format!("/srv/{message}"),
+            "transcriptPath": "", "reason": "stopped", "message": message, "timestamp": 1_000 + number,
+        }));
+    }
+    for words in [
+        vec!["ls"],
+        vec!["status"],
+        vec!["status", "--format", "tmux"],
+        vec!["why", "s0\u{1b}[7m"],
+        vec!["next"],
+        vec!["skip"],
+    ] {
+        let ran = env.run(&words);
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(
+            said.chars().all(|c| c == '\n'
+                || !(c.is_control()
+                    || ('\u{200b}'..='\u{200f}').contains(&c)
+                    || ('\u{202a}'..='\u{202e}').contains(&c))),
+            "{words:?} {said:?}"
+        );
+        assert!(!said.lines().any(|line| line.trim_start().starts_with("[3]")), "{said}");
+    }
+    assert_eq!(env.run(&["ls"]).stdout.lines().count(), 1 + messages.len());
+}

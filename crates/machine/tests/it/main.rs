@@ -1,0 +1,8 @@
+//! Rows of the field cases, programs that misbehave, and real tmux servers.
+
+#[cfg(test)]
+mod command;
+#[cfg(test)]
+mod field_cases;
+#[cfg(test)]
+mod tmux;
