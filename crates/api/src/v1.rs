@@ -29,7 +29,7 @@ pub struct Status {
     pub blocked_count: usize,
     /// Sessions that are not over.
     pub session_count: usize,
-    /// Announcements made since the start.
+    /// Sessions for which the human was called since the start.
     pub announced: u64,
     /// Hook events that wait in the spool.
     pub spool_count: u64,

@@ -65,6 +65,7 @@ struct Request {
 /// What the daemon counts since its start.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
+    /// Sessions for which the human was called.
     pub announced: AtomicU64,
     /// Bytes that were handed to the journal and are not answered yet.
     unwritten: AtomicU64,
@@ -294,7 +295,7 @@ impl EngineLoop {
         let (fold, engine) = (self.fold, &mut self.engine);
         let effects = match catch_unwind(AssertUnwindSafe(|| fold(engine, now, input))) {
             Ok(effects) => effects,
-            Err(panic) => return self.note_panic(shadow, &panic, durability, reply),
+            Err(panic) => return self.note_panic(shadow, &*panic, durability, reply),
         };
         let mut records = Vec::new();
         let mut pending = Vec::new();
@@ -302,8 +303,8 @@ impl EngineLoop {
             match effect {
                 Effect::Append(batch) => records.extend(batch.into_iter().map(new_record)),
                 Effect::Publish { id, event } => pending.push((id, event)),
-                Effect::Announce { .. } => {
-                    self.counters.announced.fetch_add(1, Ordering::Relaxed);
+                Effect::Announce { sessions, .. } => {
+                    self.counters.announced.fetch_add(sessions.len() as u64, Ordering::Relaxed);
                 }
                 Effect::Withdraw { .. } => {}
                 Effect::Warn(text) => (self.notice)(&Notice::Warning(text)),
@@ -424,4 +425,87 @@ fn refusal(error: AppendError) -> Refused {
 fn panic_words(panic: &(dyn Any + Send)) -> String {
     let words = panic.downcast_ref::<&str>().map(|words| (*words).to_owned());
     words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no words".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use herdbook_engine::{Config, HookDelivery};
+    use herdbook_log::Reader;
+
+    use super::*;
+    use crate::attention::Ring;
+    use crate::journal::Journal;
+
+    fn call(delivery: u128, body: &str) -> Input {
+        Input::Hook(HookDelivery {
+            host: "claude".into(),
+            native_event: None,
+            delivery,
+            stamp_ms: Some(1),
+            started_at_ms: Some(1),
+            origin: Origin::default(),
+            body: body.as_bytes().to_vec(),
+            cut: false,
+            spooled: false,
+        })
+    }
+
+    fn fold_that_fails_on_boom(engine: &mut Engine, now: Now, input: Input) -> Vec<Effect> {
+        match &input {
+            Input::Hook(call) if call.body == b"boom" => panic!("no such luck"),
+            _ => engine.step(now, input),
+        }
+    }
+
+    fn start(state: &Path, runtime: &Handle) -> Core {
+        let journal = Journal::open(state, 7).unwrap();
+        let told = Source { dir: journal.dir, ring: Ring::new(journal.opened.last_seq) };
+        let engine_loop = EngineLoop {
+            engine: Engine::new(Config::default()),
+            store: journal.store,
+            ids: journal.ids,
+            redactor: Redactor::new(&[0; 32]),
+            told: Arc::new(told),
+            spool: Drain::new(state),
+            counters: Arc::default(),
+            notice: Arc::new(|_| {}),
+            version: "0.0.0-test".into(),
+            fold: fold_that_fails_on_boom,
+            refused: Arc::default(),
+            batch: 0,
+        };
+        engine_loop.start(runtime).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_panic_costs_one_request_and_its_input_is_kept() {
+        let state = tempfile::tempdir().unwrap();
+        let core = start(state.path(), &Handle::current());
+        assert_eq!(core.step(call(1, "boom"), Durability::Written).await, Ok(()));
+        assert_eq!(core.step(call(2, "{}"), Durability::Written).await, Ok(()));
+        assert_eq!(core.look(|_, _| -> u32 { panic!("nor here") }).await, Err(Refused::Panicked));
+        assert_eq!(core.look(|engine, _| engine.sessions().len()).await, Ok(0));
+        core.stop().await;
+        assert_eq!(core.look(|_, _| ()).await, Err(Refused::Stopping));
+        let lines: Vec<_> = Reader::open(&state.path().join("journal")).map(Result::unwrap).collect();
+        let note = lines.iter().find(|line| line.kind == "unreadable").unwrap();
+        let payload: UnreadablePayload = serde_json::from_str(&note.payload).unwrap();
+        assert_eq!((payload.error.as_str(), payload.text.as_str()), ("panic: no such luck", "boom"));
+        assert_eq!(payload.delivery, format!("{:032x}", 1));
+        // The next start folds it as any other record.
+        let mut engine = Engine::new(Config::default());
+        let journal = Journal::open(state.path(), 8).unwrap();
+        assert_eq!(journal.replay(&mut engine, |reason| panic!("{reason}")), 0);
+    }
+
+    #[tokio::test]
+    async fn what_is_asked_after_the_stop_is_refused_in_words() {
+        let state = tempfile::tempdir().unwrap();
+        let core = start(state.path(), &Handle::current());
+        core.stop().await;
+        let refused = core.step(call(1, "{}"), Durability::Written).await.unwrap_err();
+        assert_eq!(refused.to_string(), "the daemon is stopping");
+    }
 }

@@ -13,7 +13,6 @@ use rustix::fs::Mode;
 
 use crate::config::Notice;
 use crate::error::DaemonError;
-use crate::peer;
 
 /// A unix socket we listen on. Its file is removed with [`UnixPlace::remove`], but only while it is still ours.
 pub(crate) struct UnixPlace {
@@ -112,7 +111,7 @@ pub(crate) fn http(addresses: &[SocketAddr], notice: &dyn Fn(&Notice)) -> (Vec<T
                 Listen { addr: addr.to_string(), state: Listen::LISTENING.to_owned(), ..Listen::default() }
             }
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-                let holder = peer::holder_of_port(*addr);
+                let holder = herdbook_machine::owner_of_port(addr.port());
                 notice(&Notice::PortTaken { addr: *addr, holder: holder.clone() });
                 let (pid, name) = holder.unzip();
                 let state = Listen::TAKEN.to_owned();

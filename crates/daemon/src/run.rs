@@ -19,6 +19,7 @@ use crate::clock;
 use crate::config::{DaemonConfig, Notice, stopped};
 use crate::core::{Counters, EngineLoop};
 use crate::error::DaemonError;
+use crate::focus;
 use crate::journal::Journal;
 use crate::listen::{self, UnixPlace};
 use crate::routes::{self, App};
@@ -140,6 +141,7 @@ async fn serve(
         unfolded,
         streams: Arc::new(Semaphore::new(STREAMS)),
     });
+    tokio::spawn(focus::follow(core.clone(), Arc::clone(&app.told), stop.clone()));
     let (alive, mut all_over) = mpsc::channel(1);
     let server = Server {
         router: routes::router(Arc::clone(&app)),

@@ -20,9 +20,9 @@ use tokio::time::timeout;
 
 use crate::config::stopped;
 use crate::core::Core;
+use crate::frames;
 use crate::guard::Guard;
 use crate::routes::{self, App};
-use crate::{frames, peer};
 
 /// So many connections of either kind; what comes beyond is closed at once, and a hook then uses the spool.
 const CONNECTIONS: usize = 256;
@@ -107,7 +107,7 @@ impl Server {
         let Ok(ours) = stream.local_addr() else { return };
         // Answers are small and complete, so waiting to fill a packet only costs time.
         drop(stream.set_nodelay(true));
-        let own_uid = peer::uid_of_tcp_peer(ours, peer) == Some(own_uid());
+        let own_uid = herdbook_machine::uid_of_tcp_peer(ours, peer) == Some(own_uid());
         let ports = Some(self.app.ports.clone());
         self.http(stream, Guard { own_uid, ports }).await;
         drop(place);

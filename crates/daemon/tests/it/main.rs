@@ -5,7 +5,6 @@
     clippy::expect_used,
     clippy::panic,
     clippy::print_stdout,
-    clippy::print_stderr,
     reason = "helpers of tests fail a test by panicking, and a skipped test says so"
 )]
 
@@ -17,5 +16,6 @@ mod human;
 mod lifecycle;
 mod stream;
 mod support;
+mod tmux;
 mod trail;
 mod v1;

@@ -59,9 +59,19 @@ impl Scratch {
         self.try_start().unwrap()
     }
 
+    /// Starts a daemon that keeps calls back for so long.
+    pub fn start_with_grace(&self, grace_ms: u64) -> Daemon {
+        self.try_start_with(|config| config.grace_ms = Some(grace_ms)).unwrap()
+    }
+
     pub fn try_start(&self) -> Result<Daemon, DaemonError> {
+        self.try_start_with(|_| {})
+    }
+
+    fn try_start_with(&self, change: impl FnOnce(&mut DaemonConfig)) -> Result<Daemon, DaemonError> {
         let (sender, notices) = mpsc::channel();
-        let config = self.config(sender);
+        let mut config = self.config(sender);
+        change(&mut config);
         let stop = config.stop.clone();
         let thread = std::thread::spawn(move || run(config));
         let mut before = Vec::new();

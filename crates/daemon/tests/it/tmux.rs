@@ -1,0 +1,66 @@
+//! Where the human looks, with a real tmux.
+
+use std::time::Duration;
+
+use herdbook_machine::Command;
+use herdbook_wire::{Answer, Delivery};
+
+use crate::support::{Scratch, stop_call, wait_until};
+
+/// A private tmux server in a scratch folder; it ends with the test.
+struct Server {
+    socket: String,
+}
+
+impl Server {
+    fn run(&self, args: &[&str]) -> String {
+        let command = Command::new("tmux").args(["-S", &self.socket, "-f", "/dev/null"]).args(args);
+        let output = command.env("TERM", "xterm-256color").timeout(Duration::from_secs(10)).run().unwrap();
+        assert!(output.is_success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may be gone.
+        let _ = Command::new("tmux").args(["-S", &self.socket, "kill-server"]).run();
+    }
+}
+
+#[test]
+fn nobody_is_called_to_the_pane_he_looks_at() {
+    if Command::new("tmux").arg("-V").run().is_err() {
+        println!("skipped: nobody_is_called_to_the_pane_he_looks_at: no tmux");
+        return;
+    }
+    let scratch = Scratch::new();
+    let at = |name: &str| Server { socket: scratch.dir.path().join(name).display().to_string() };
+    let (inner, outer) = (at("inner"), at("outer"));
+    let new = ["new-session", "-d", "-P", "-F", "#{pane_id}", "-x", "80", "-y", "20", "sleep 600"];
+    let seen = inner.run(&new);
+    let unseen = inner.run(&new);
+    assert_ne!(seen, unseen);
+    // A client of the inner server, with a pane of the outer one as its terminal.
+    let session = inner.run(&["display-message", "-p", "-t", &seen, "#{session_id}"]);
+    let attach = format!("env -u TMUX tmux -S {} attach -t '{session}'", inner.socket);
+    outer.run(&["new-session", "-d", "-x", "90", "-y", "25", &attach]);
+    wait_until("the client", || inner.run(&["list-clients", "-F", "#{pane_id}"]) == seen);
+    let server_pid = inner.run(&["display-message", "-p", "#{pid}"]);
+
+    let daemon = scratch.start_with_grace(1_200);
+    let call = |delivery: u128, session: &str, pane: &str| {
+        let mut call: Delivery = stop_call(delivery, session);
+        call.origin.vars = vec![
+            ("TMUX".into(), format!("{},{server_pid},0", inner.socket)),
+            ("TMUX_PANE".into(), pane.into()),
+        ];
+        call
+    };
+    assert_eq!(daemon.frame(&call(1, "looked-at", &seen)), Answer::Done);
+    assert_eq!(daemon.frame(&call(2, "behind", &unseen)), Answer::Done);
+    let announced = || daemon.client().status().unwrap().announced;
+    wait_until("the call to the other pane", || announced() > 0);
+    // Both waits began together, so both were due with this call.
+    assert_eq!(announced(), 1);
+}
