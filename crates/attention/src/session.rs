@@ -154,6 +154,8 @@ pub struct Session {
     pub(crate) pane: Option<PaneRef>,
     pub(crate) pane_hint: bool,
     pub(crate) process: Option<Process>,
+    /// So many hooks named this process.
+    pub(crate) process_hooks: u32,
     pub(crate) terminal: Terminal,
     pub(crate) attended: Option<bool>,
     pub(crate) asks_nobody: bool,
@@ -195,6 +197,7 @@ impl Session {
             pane: None,
             pane_hint: false,
             process: None,
+            process_hooks: 0,
             terminal: Terminal::Unknown,
             attended: None,
             asks_nobody: false,
@@ -252,6 +255,12 @@ impl Session {
     /// The agent's process.
     pub fn process(&self) -> Option<Process> {
         self.process
+    }
+
+    /// The agent's process on this machine, once it is sure to be the agent's: a single hook's parent may be a shell
+    /// that lives no longer than the hook.
+    pub fn known_process(&self) -> Option<Process> {
+        self.process.filter(|_| self.is_live() && self.machine.is_none() && self.process_hooks >= 2)
     }
 
     /// Live subagents.
@@ -315,8 +324,9 @@ impl Session {
             self.pane = Some(pane.clone());
             self.pane_hint = facts.pane_uncertain;
         }
-        if facts.process.is_some() {
-            self.process = facts.process;
+        if let Some(process) = facts.process {
+            self.process_hooks = if self.process == Some(process) { self.process_hooks.saturating_add(1) } else { 1 };
+            self.process = Some(process);
         }
         if !facts.terminal.is_unknown() {
             self.terminal = facts.terminal.clone();

@@ -1,7 +1,7 @@
 //! The engine's state as plain values.
 
 use herdbook_attention::{Phase, Session};
-use herdbook_events::SessionKey;
+use herdbook_events::{Process, SessionKey};
 
 use crate::engine::Engine;
 use crate::types::Now;
@@ -51,6 +51,12 @@ impl Engine {
     /// Returns one session, whether it is listed or stands behind another.
     pub fn session(&self, key: &SessionKey) -> Option<SessionView> {
         self.attention.session(key).map(|session| self.view(session))
+    }
+
+    /// Returns the processes of this machine that live sessions are known to run in: if one is gone, feed
+    /// [`crate::Input::Process`].
+    pub fn processes(&self) -> Vec<Process> {
+        self.attention.sessions().filter_map(Session::known_process).collect()
     }
 
     fn view(&self, session: &Session) -> SessionView {
