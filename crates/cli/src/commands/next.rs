@@ -8,7 +8,7 @@ use crate::clock::now_ms;
 use crate::daemon::Daemon;
 use crate::error::{Problem, whole};
 use crate::exit::Exit;
-use crate::jump::{Arrival, Trail, Whereabouts, go, show_on_client};
+use crate::jump::{Arrival, Trail, Whereabouts, go};
 use crate::printer::{Line, Style};
 use crate::text::counted;
 
@@ -47,9 +47,12 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     let whereabouts = Whereabouts::look(&context.env, args.client.as_deref());
     let choice = choose(&queue, whereabouts.pane.as_ref(), args.blocked, now_ms());
     let mut journey = Journey { context, whereabouts, said: Vec::new() };
-    let exit = journey.travel(args, &choice)?;
+    let outcome = journey.travel(args, &choice);
+    if let Err(problem) = &outcome {
+        journey.said.push(whole(problem));
+    }
     journey.show();
-    Ok(exit)
+    outcome
 }
 
 /// One call of `next`.
@@ -106,17 +109,15 @@ impl Journey<'_, '_> {
         };
         let guess = if entry.pane_uncertain { " (the pane is a guess: look before you type)" } else { "" };
         match arrival {
-            Arrival::Moved(client) => {
-                self.whereabouts.client = Some(client);
-                if let Some(from) = self.whereabouts.pane.clone() {
+            Arrival::Moved { client, from } => {
+                if let Some(from) = from {
                     let trail = Trail::after(Trail::read(&self.context.env)?, from, pane.clone());
                     // The jump itself is done; that there is no way back is only said.
                     if let Err(problem) = trail.keep(&self.context.env) {
                         problem.tell(self.context.printer);
                     }
                 }
-                // The words belong on the server that was gone to.
-                self.whereabouts.pane = Some(pane.clone());
+                self.whereabouts.arrived(client, pane);
                 self.say(entry, &format!("{}{guess}", entry.ask));
                 Ok(Some(Exit::Ok))
             }
@@ -164,10 +165,6 @@ impl Journey<'_, '_> {
 
     /// Shows on the human's tmux client what was said.
     fn show(&self) {
-        if let (Some(client), Some(pane)) = (&self.whereabouts.client, &self.whereabouts.pane)
-            && !self.said.is_empty()
-        {
-            show_on_client(&pane.socket, client, &self.said.join("; "));
-        }
+        self.whereabouts.show(&self.said.join("; "));
     }
 }

@@ -124,6 +124,18 @@ fn next_goes_to_the_agents_pane_and_return_comes_back() {
     assert_eq!((finish(binding, b"").code, inner.front()), (0, panes[0].clone()));
     assert!(inner.run(&["show-messages", "-t", &tty]).contains("claude-one one is done"));
 
+    // So does `return`, which says so there.
+    let mut binding = env.herdbook(&["return", "--client", &tty]);
+    binding.env("TMUX", &tmux);
+    assert_eq!((finish(binding, b"").code, inner.front()), (0, base.clone()));
+    assert!(inner.run(&["show-messages", "-t", &tty]).contains(&format!("back in pane {base}")));
+
+    // Outside of tmux, too, a client that was moved knows the way back.
+    assert_eq!((env.run(&["next", "--client", &tty]).code, inner.front()), (0, panes[0].clone()));
+    assert_eq!((env.run(&["return", "--client", &tty]).code, inner.front()), (0, base.clone()));
+    assert_eq!(env.run(&["return", "--client", &tty]).code, 5);
+    assert_eq!(env.run(&["next", "--client", "/dev/none"]).code, 6);
+
     // From another server it is not nested: the command to type is printed.
     let ran = from(&env, &outer.inside(&outer_pane), &outer_pane, &["next"]);
     assert_eq!(ran.code, 6);
