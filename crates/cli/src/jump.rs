@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 use herdbook_api::v1::Pane;
 use herdbook_machine::{
-    Binding, Caller, Command, JumpError, JumpPlan, JumpTarget, Place, Proc, Tmux, TmuxError, jump_plan,
-    replace_file,
+    Binding, Caller, Command, JumpError, JumpPlan, JumpTarget, PaneState, Place, Proc, Tmux, TmuxError,
+    jump_plan, replace_file,
 };
 use herdbook_redact::tmux_option_text;
 use herdbook_wire::paths::{check_dir, state_dir};
@@ -51,6 +51,12 @@ impl Whereabouts {
             pane,
         });
         Whereabouts { tmux, pane, client: client.map(str::to_owned) }
+    }
+
+    /// Returns the socket of the tmux server we were called from.
+    pub fn socket(&self) -> Option<String> {
+        let server = self.tmux.as_deref().and_then(Tmux::of_env)?;
+        Some(server.socket().to_string_lossy().into_owned())
     }
 
     /// Shows words in the message line of the human's tmux client, if one is known.
@@ -161,6 +167,11 @@ fn attach_line(pane: &Pane, place: &Place) -> String {
         JumpPlan::PrintCommand { text } => text,
         _ => String::new(),
     }
+}
+
+/// True when the server at that socket lists the pane.
+pub fn has_pane(socket: &str, pane: &str) -> bool {
+    matches!(Tmux::at(socket).pane_state(pane), PaneState::Exists)
 }
 
 fn is_gone(server: &Tmux) -> bool {
