@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::guess::{lacks_server, likely_sockets, place};
 use crate::jump::{Arrival, Trail, Whereabouts, go, has_pane};
 use crate::printer::{Line, Style};
-use crate::text::counted;
+use crate::text::resting_words;
 
 /// Go to the first session that waits for you
 ///
@@ -176,9 +176,7 @@ impl Journey<'_, '_> {
             (0, None) => "nobody waits".to_owned(),
             _ => "no pane to go to".to_owned(),
         };
-        if choice.resting > 0 {
-            words = format!("{words}; {} skipped or snoozed", counted(choice.resting as u64, "session"));
-        }
+        words.push_str(&resting_words(choice.resting as u64));
         self.context.printer.say(&Line::new().text(&words, Style::Plain));
         self.headline = words;
         if choice.candidates.is_empty() { Exit::Nothing } else { Exit::NoPane }
