@@ -4,6 +4,16 @@ use crate::model::{Row, is_resting, short_names};
 use crate::printer::{Line, Printer, Style};
 use crate::text::age;
 
+/// Columns between two columns of the table.
+const GAP: usize = 2;
+/// Least room for a message that is as long.
+const MESSAGE_COLUMNS: usize = 10;
+/// Places of the columns that a narrow terminal does without.
+const KIND: usize = 3;
+const HOST: usize = 5;
+const PANE: usize = 6;
+const CWD: usize = 7;
+
 /// Most columns a directory takes.
 const CWD_COLUMNS: usize = 24;
 
@@ -17,21 +27,43 @@ pub fn print(printer: &mut Printer, rows: &[Row], home: Option<&str>, now_ms: u6
     for (row, name) in rows.iter().zip(&names) {
         table.push(cells(row, name, home, now_ms));
     }
+    drop_columns(&mut table, printer.width());
     let columns = table[0].len();
-    let widths: Vec<usize> = (0..columns)
-        .map(|column| table.iter().map(|cells| cells[column].width()).max().unwrap_or(0))
-        .collect();
+    let widths = widths(&table);
     for cells in table {
         let mut line = Line::new();
         for (place, cell) in cells.into_iter().enumerate() {
             let fill = widths[place] - cell.width();
             // An empty column takes no room; the last one is as long as it is.
-            let gap = if place + 1 == columns || widths[place] == 0 { 0 } else { fill + 2 };
+            let gap = if place + 1 == columns || widths[place] == 0 { 0 } else { fill + GAP };
             line = line.join(cell).spaces(gap);
         }
         printer.row(&line)?;
     }
     Ok(())
+}
+
+fn widths(table: &[Vec<Line>]) -> Vec<usize> {
+    (0..table[0].len())
+        .map(|column| table.iter().map(|cells| cells[column].width()).max().unwrap_or(0))
+        .collect()
+}
+
+/// Takes columns out until the message, the last one, has room on a narrow terminal. Age and message always stay.
+fn drop_columns(table: &mut [Vec<Line>], width: Option<usize>) {
+    let Some(limit) = width else { return };
+    for dispensable in [HOST, CWD, PANE, KIND] {
+        let widths = widths(table);
+        let (message, others) = widths.split_last().map_or((0, &[][..]), |(last, others)| (*last, others));
+        let taken: usize = others.iter().filter(|width| **width > 0).map(|width| width + GAP).sum();
+        if taken + message.min(MESSAGE_COLUMNS) <= limit {
+            return;
+        }
+        for cells in table.iter_mut() {
+            // Emptied, not removed: the places of the others stay as they are.
+            cells[dispensable] = Line::new();
+        }
+    }
 }
 
 fn header() -> Vec<Line> {
@@ -97,6 +129,33 @@ fn short_cwd(cwd: &str, home: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::tests::row;
+
+    /// A table as wide as `ls` prints it for a session with long cells.
+    fn names_at(width: usize) -> Vec<String> {
+        let mut row = row("claude-4f1d7c52-8a36-4be0", 1);
+        row.session.cwd = "/srv/clients/northern-lights/services/checkout".into();
+        if let Some(entry) = &mut row.entry {
+            entry.last_message = "which test first, the slow one?".into();
+        }
+        let mut table = vec![header(), cells(&row, "4f1d7c52…", None, 1_000)];
+        let names = ["#", "SESSION", "STATE", "KIND", "AGE", "HOST", "PANE", "CWD", "MESSAGE"];
+        drop_columns(&mut table, Some(width));
+        let shown = widths(&table).into_iter().zip(names).filter(|(width, _)| *width > 0);
+        shown.map(|(_, name)| name.to_owned()).collect()
+    }
+
+    #[test]
+    fn a_narrow_terminal_keeps_age_and_message() {
+        let all = ["#", "SESSION", "STATE", "KIND", "AGE", "HOST", "PANE", "CWD", "MESSAGE"];
+        assert_eq!(names_at(100), all);
+        // 3 + 11 + 7 + 10 + 5 + 8 + 6 + 26 columns stand before a message of at least 10.
+        assert_eq!(names_at(86), all);
+        assert_eq!(names_at(85), ["#", "SESSION", "STATE", "KIND", "AGE", "PANE", "CWD", "MESSAGE"]);
+        assert_eq!(names_at(77), ["#", "SESSION", "STATE", "KIND", "AGE", "PANE", "MESSAGE"]);
+        assert_eq!(names_at(50), ["#", "SESSION", "STATE", "KIND", "AGE", "MESSAGE"]);
+        assert_eq!(names_at(40), ["#", "SESSION", "STATE", "AGE", "MESSAGE"]);
+    }
 
     #[test]
     fn a_directory_is_shortened_from_its_front() {

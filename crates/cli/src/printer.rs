@@ -204,6 +204,11 @@ impl Printer {
         self.out.flush()
     }
 
+    /// Returns the columns that [`Printer::row`] cuts to, where there is a limit.
+    pub fn width(&self) -> Option<usize> {
+        self.width
+    }
+
     /// True when a person reads along.
     pub fn is_read(&self) -> bool {
         self.out_terminal
