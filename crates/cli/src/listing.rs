@@ -8,6 +8,10 @@ use crate::text::age;
 const GAP: usize = 2;
 /// Least room for a message that is as long.
 const MESSAGE_COLUMNS: usize = 10;
+/// Least columns of a session's name.
+const SESSION_COLUMNS: usize = 8;
+/// Place of the session's name.
+const SESSION: usize = 1;
 /// Places of the columns that a narrow terminal does without.
 const KIND: usize = 3;
 const HOST: usize = 5;
@@ -49,14 +53,12 @@ fn widths(table: &[Vec<Line>]) -> Vec<usize> {
         .collect()
 }
 
-/// Takes columns out until the message, the last one, has room on a narrow terminal. Age and message always stay.
+/// Makes room for the message, the last column, on a narrow terminal: takes columns out, then cuts the sessions' names.
+/// Age and message always stay.
 fn drop_columns(table: &mut [Vec<Line>], width: Option<usize>) {
     let Some(limit) = width else { return };
     for dispensable in [HOST, CWD, PANE, KIND] {
-        let widths = widths(table);
-        let (message, others) = widths.split_last().map_or((0, &[][..]), |(last, others)| (*last, others));
-        let taken: usize = others.iter().filter(|width| **width > 0).map(|width| width + GAP).sum();
-        if taken + message.min(MESSAGE_COLUMNS) <= limit {
+        if overflow(table, limit) == 0 {
             return;
         }
         for cells in table.iter_mut() {
@@ -64,6 +66,18 @@ fn drop_columns(table: &mut [Vec<Line>], width: Option<usize>) {
             cells[dispensable] = Line::new();
         }
     }
+    let room = widths(table)[SESSION].saturating_sub(overflow(table, limit)).max(SESSION_COLUMNS);
+    for cells in table.iter_mut() {
+        cells[SESSION] = std::mem::take(&mut cells[SESSION]).cut(room);
+    }
+}
+
+/// Returns how many columns the table is too wide for a message that can be read.
+fn overflow(table: &[Vec<Line>], limit: usize) -> usize {
+    let widths = widths(table);
+    let (message, others) = widths.split_last().map_or((0, &[][..]), |(last, others)| (*last, others));
+    let taken: usize = others.iter().filter(|width| **width > 0).map(|width| width + GAP).sum();
+    (taken + message.min(MESSAGE_COLUMNS)).saturating_sub(limit)
 }
 
 fn header() -> Vec<Line> {
@@ -133,16 +147,20 @@ mod tests {
 
     /// A table as wide as `ls` prints it for a session with long cells.
     fn names_at(width: usize) -> Vec<String> {
+        let names = ["#", "SESSION", "STATE", "KIND", "AGE", "HOST", "PANE", "CWD", "MESSAGE"];
+        let shown = widths(&table_at(width, "4f1d7c52…")).into_iter().zip(names);
+        shown.filter(|(width, _)| *width > 0).map(|(_, name)| name.to_owned()).collect()
+    }
+
+    fn table_at(width: usize, name: &str) -> Vec<Vec<Line>> {
         let mut row = row("claude-4f1d7c52-8a36-4be0", 1);
         row.session.cwd = "/srv/clients/northern-lights/services/checkout".into();
         if let Some(entry) = &mut row.entry {
             entry.last_message = "which test first, the slow one?".into();
         }
-        let mut table = vec![header(), cells(&row, "4f1d7c52…", None, 1_000)];
-        let names = ["#", "SESSION", "STATE", "KIND", "AGE", "HOST", "PANE", "CWD", "MESSAGE"];
+        let mut table = vec![header(), cells(&row, name, None, 1_000)];
         drop_columns(&mut table, Some(width));
-        let shown = widths(&table).into_iter().zip(names).filter(|(width, _)| *width > 0);
-        shown.map(|(_, name)| name.to_owned()).collect()
+        table
     }
 
     #[test]
@@ -155,6 +173,9 @@ mod tests {
         assert_eq!(names_at(77), ["#", "SESSION", "STATE", "KIND", "AGE", "PANE", "MESSAGE"]);
         assert_eq!(names_at(50), ["#", "SESSION", "STATE", "KIND", "AGE", "MESSAGE"]);
         assert_eq!(names_at(40), ["#", "SESSION", "STATE", "AGE", "MESSAGE"]);
+        // 3 + 7 + 5 columns and the message leave 13 for the name and 2 for the gap.
+        assert_eq!(widths(&table_at(40, "nightly-checks-2"))[SESSION], 13);
+        assert_eq!(widths(&table_at(20, "nightly-checks-2"))[SESSION], SESSION_COLUMNS);
     }
 
     #[test]
