@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use rustix::process::Signal;
 use serde_json::json;
 
+use crate::child::DaemonChild;
 use crate::support::{Scratch, stuck, wait_until};
 
 /// The folder of a field case, or nothing (the test says by name that it was skipped).
@@ -157,8 +159,9 @@ fn another_user_who_closes_at_once_is_refused() {
         return;
     }
     let scratch = Scratch::new();
-    let daemon = scratch.start();
-    let port = daemon.port();
+    let daemon = DaemonChild::start(&scratch.state());
+    let addr: std::net::SocketAddr = daemon.client().status().unwrap().http[0].addr.parse().unwrap();
+    let port = addr.port();
     let script = format!(
         "import os, socket, json, encodings.idna\n\
          os.setgroups([]); os.setgid(65534); os.setuid(65534)\n\
@@ -172,13 +175,16 @@ fn another_user_who_closes_at_once_is_refused() {
          \x20   s.sendall(head.encode() + body); s.close()\n\
          print('sent')"
     );
+    // So that it looks at the connections only after they were closed.
+    daemon.signal(Signal::STOP);
     #[expect(clippy::disallowed_methods, reason = "a client that runs under another uid")]
     let Ok(output) = std::process::Command::new("python3").args(["-c", &script]).output() else {
         println!("skipped: another_user_who_closes_at_once_is_refused: no python3");
         return;
     };
     assert_eq!(output.stdout, b"sent\n", "{}", String::from_utf8_lossy(&output.stderr));
-    // The daemon has dealt with all of them once its end of none is left, open or half closed.
+    daemon.signal(Signal::CONT);
+    // It has dealt with all of them once its end of none is left, open or half closed.
     let ours = format!("0100007F:{port:04X}");
     wait_until("the end of the connections", || {
         let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
@@ -187,7 +193,7 @@ fn another_user_who_closes_at_once_is_refused() {
             words.next() == Some(&ours) && matches!(words.nth(1), Some("01" | "08"))
         })
     });
-    daemon.stop();
+    assert!(daemon.end(Signal::TERM).success());
     assert!(scratch.journal().iter().all(|line| line.kind != "normalized"));
 }
 
