@@ -180,6 +180,7 @@ impl EngineLoop {
             let now = clock::now();
             if now.mono_ms >= spool_due {
                 spool_due = now.mono_ms + SPOOL_EVERY_MS;
+                self.spool.try_again();
                 self.drain_spool();
                 self.own_up();
             }
@@ -258,13 +259,11 @@ impl EngineLoop {
     /// Takes what lies in the spool, in the order in which the hooks ran.
     fn drain_spool(&mut self) {
         self.spool.remove_kept();
-        if !self.spool.has_more() {
+        let refused = |delivery| self.is_refused(delivery);
+        if !self.spool.has_more(refused) {
             return;
         }
-        for entry in self.spool.waiting() {
-            if self.is_refused(entry.delivery) {
-                continue;
-            }
+        for entry in self.spool.waiting(refused) {
             let unwritten = self.counters.unwritten.load(Ordering::Relaxed);
             if unwritten > 0 && unwritten + entry.bytes * 2 > UNWRITTEN_BYTES {
                 return;
