@@ -19,6 +19,7 @@ use crate::attention::{Pending, Source};
 use crate::clock;
 use crate::config::Notice;
 use crate::journal::Ids;
+use crate::processes::Watch;
 use crate::spool::Drain;
 
 /// So many inputs wait for the engine; whoever sends more waits, within a time limit of its own.
@@ -28,6 +29,8 @@ const WAITING: usize = 1024;
 const UNWRITTEN_BYTES: u64 = 12 << 20;
 /// The spool is looked into at least this often (overview D4).
 const SPOOL_EVERY_MS: u64 = 1_000;
+/// The agents' processes are looked for so often.
+const PROCESSES_EVERY_MS: u64 = 2_000;
 /// What is kept of an input that made the engine panic.
 const PANIC_TEXT_BYTES: usize = 1 << 20;
 
@@ -116,6 +119,7 @@ pub(crate) struct EngineLoop {
     pub redactor: Redactor,
     pub told: Arc<Source>,
     pub spool: Drain,
+    pub processes: Watch,
     pub counters: Arc<Counters>,
     pub notice: Arc<dyn Fn(&Notice) + Send + Sync>,
     pub version: String,
@@ -147,13 +151,16 @@ impl EngineLoop {
         self.step(start, Durability::Written, Box::new(drop));
         self.drain_spool();
         self.own_up();
+        self.miss_processes();
         let mut spool_due = clock::now().mono_ms + SPOOL_EVERY_MS;
+        let mut processes_due = clock::now().mono_ms + PROCESSES_EVERY_MS;
         loop {
             let command = match commands.try_recv() {
                 Ok(command) => Some(command),
                 Err(mpsc::error::TryRecvError::Disconnected) => return,
                 Err(mpsc::error::TryRecvError::Empty) => {
-                    let due = self.engine.next_deadline_ms().unwrap_or(u64::MAX).min(spool_due);
+                    let due =
+                        self.engine.next_deadline_ms().unwrap_or(u64::MAX).min(spool_due).min(processes_due);
                     let pause = Duration::from_millis(due.saturating_sub(clock::now().mono_ms));
                     let next = async { tokio::time::timeout(pause, commands.recv()).await };
                     match runtime.block_on(next) {
@@ -173,8 +180,13 @@ impl EngineLoop {
             let now = clock::now();
             if now.mono_ms >= spool_due {
                 spool_due = now.mono_ms + SPOOL_EVERY_MS;
+                self.spool.try_again();
                 self.drain_spool();
                 self.own_up();
+            }
+            if now.mono_ms >= processes_due {
+                processes_due = now.mono_ms + PROCESSES_EVERY_MS;
+                self.miss_processes();
             }
             if self.engine.next_deadline_ms().is_some_and(|due| due <= now.mono_ms) {
                 self.step(Input::Tick, Durability::Written, Box::new(drop));
@@ -247,13 +259,11 @@ impl EngineLoop {
     /// Takes what lies in the spool, in the order in which the hooks ran.
     fn drain_spool(&mut self) {
         self.spool.remove_kept();
-        if !self.spool.has_more() {
+        let refused = |delivery| self.is_refused(delivery);
+        if !self.spool.has_more(refused) {
             return;
         }
-        for entry in self.spool.waiting() {
-            if self.is_refused(entry.delivery) {
-                continue;
-            }
+        for entry in self.spool.waiting(refused) {
             let unwritten = self.counters.unwritten.load(Ordering::Relaxed);
             if unwritten > 0 && unwritten + entry.bytes * 2 > UNWRITTEN_BYTES {
                 return;
@@ -284,6 +294,13 @@ impl EngineLoop {
             let reason = "the spool was full or could not be written".to_owned();
             let gap = Input::Gap { lost: lost.new, reason };
             self.step(gap, Durability::Synced, Box::new(move |result| told(result.is_ok())));
+        }
+    }
+
+    /// Tells the engine which agents ended without a word.
+    fn miss_processes(&mut self) {
+        for pid in self.processes.gone(&self.engine.processes()) {
+            self.step(Input::Process { pid, alive: false }, Durability::Written, Box::new(drop));
         }
     }
 
@@ -433,6 +450,7 @@ mod tests {
 
     use herdbook_engine::{Config, HookDelivery};
     use herdbook_log::Reader;
+    use herdbook_machine::Proc;
 
     use super::*;
     use crate::attention::Ring;
@@ -469,6 +487,7 @@ mod tests {
             redactor: Redactor::new(&[0; 32]),
             told: Arc::new(told),
             spool: Drain::new(state),
+            processes: Watch::new(Proc::system()),
             counters: Arc::default(),
             notice: Arc::new(|_| {}),
             version: "0.0.0-test".into(),
