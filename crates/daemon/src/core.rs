@@ -31,6 +31,8 @@ const UNWRITTEN_BYTES: u64 = 12 << 20;
 const SPOOL_EVERY_MS: u64 = 1_000;
 /// The agents' processes are looked for so often.
 const PROCESSES_EVERY_MS: u64 = 2_000;
+/// So many refused deliveries are remembered. With more, hooks keep their events in the spool while the journal fails.
+const REFUSED: usize = 65_536;
 /// What is kept of an input that made the engine panic.
 const PANIC_TEXT_BYTES: usize = 1 << 20;
 
@@ -245,11 +247,22 @@ impl EngineLoop {
             Input::Normalized { body, .. } => body.len() as u64 * 2,
             _ => 0,
         };
+        if matches!(input, Input::Hook(_))
+            && let Some(reason) = self.is_to_spool()
+        {
+            return Some(reason);
+        }
         let unwritten = self.counters.unwritten.load(Ordering::Relaxed);
         (unwritten > 0 && unwritten + size > UNWRITTEN_BYTES).then(|| {
             let health = self.store.health();
             health.error.unwrap_or_else(|| format!("{unwritten} bytes already wait for the disk"))
         })
+    }
+
+    /// Returns why a hook call must not even be folded: if it were refused, too, nobody could remember that.
+    fn is_to_spool(&self) -> Option<String> {
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner).len();
+        too_many_refused(refused, || self.store.health().error)
     }
 
     fn is_refused(&self, delivery: u128) -> bool {
@@ -265,7 +278,8 @@ impl EngineLoop {
         }
         for entry in self.spool.waiting(refused) {
             let unwritten = self.counters.unwritten.load(Ordering::Relaxed);
-            if unwritten > 0 && unwritten + entry.bytes * 2 > UNWRITTEN_BYTES {
+            if unwritten > 0 && unwritten + entry.bytes * 2 > UNWRITTEN_BYTES || self.is_to_spool().is_some()
+            {
                 return;
             }
             match self.spool.read(&entry) {
@@ -401,6 +415,11 @@ impl EngineLoop {
     }
 }
 
+fn too_many_refused(refused: usize, journal_error: impl FnOnce() -> Option<String>) -> Option<String> {
+    // A journal that works again refuses nothing.
+    if refused < REFUSED { None } else { journal_error() }
+}
+
 /// What is left of an input when the engine panics.
 struct Shadow {
     delivery: Option<u128>,
@@ -478,6 +497,10 @@ mod tests {
     }
 
     fn start(state: &Path, runtime: &Handle) -> Core {
+        start_with(state, runtime, HashSet::new())
+    }
+
+    fn start_with(state: &Path, runtime: &Handle, refused: HashSet<u128>) -> Core {
         let journal = Journal::open(state, 7).unwrap();
         let told = Source { dir: journal.dir, ring: Ring::new(journal.opened.last_seq) };
         let engine_loop = EngineLoop {
@@ -492,7 +515,7 @@ mod tests {
             notice: Arc::new(|_| {}),
             version: "0.0.0-test".into(),
             fold: fold_that_fails_on_boom,
-            refused: Arc::default(),
+            refused: Arc::new(Mutex::new(refused)),
             batch: 0,
         };
         engine_loop.start(runtime).unwrap()
@@ -517,6 +540,24 @@ mod tests {
         let mut engine = Engine::new(Config::default());
         let journal = Journal::open(state.path(), 8).unwrap();
         assert_eq!(journal.replay(&mut engine, |reason| panic!("{reason}")), 0);
+    }
+
+    #[test]
+    fn refused_deliveries_are_remembered_up_to_a_number() {
+        let full = || Some("the disk is full".to_owned());
+        assert_eq!(too_many_refused(65_535, full), None);
+        assert_eq!(too_many_refused(65_536, full), full());
+        assert_eq!(too_many_refused(65_536, || None), None);
+    }
+
+    #[tokio::test]
+    async fn a_journal_that_works_again_takes_new_calls_and_none_that_was_refused() {
+        let state = tempfile::tempdir().unwrap();
+        let core = start_with(state.path(), &Handle::current(), (0..REFUSED as u128).collect());
+        assert_eq!(core.step(call(1 << 100, "{}"), Durability::Written).await, Ok(()));
+        let refused = core.step(call(7, "{}"), Durability::Written).await;
+        assert_eq!(refused, Err(Refused::Journal("this event was refused before".to_owned())));
+        core.stop().await;
     }
 
     #[tokio::test]

@@ -64,7 +64,7 @@ impl Drain {
     pub(crate) fn has_more(&self, passed_over: impl Fn(u128) -> bool) -> bool {
         let flying = lock(&self.kept.flying);
         let wanted = |entry: &Entry| self.is_wanted(entry, &flying) && !passed_over(entry.delivery);
-        spool::any(&self.dir, wanted).unwrap_or_default()
+        spool::any_entry(&self.dir, wanted).unwrap_or_default()
     }
 
     /// Lists what [`Drain::has_more`] sees, in the order in which the hooks ran.

@@ -114,7 +114,7 @@ pub fn count(dir: &Path) -> io::Result<u64> {
 ///
 /// # Errors
 /// As [`entries`].
-pub fn any(dir: &Path, wanted: impl Fn(&Entry) -> bool) -> io::Result<bool> {
+pub fn any_entry(dir: &Path, wanted: impl Fn(&Entry) -> bool) -> io::Result<bool> {
     let mut found = false;
     for_each_name(dir, |name, _| found = found || Entry::parse(name).is_some_and(|entry| wanted(&entry)))?;
     Ok(found)
