@@ -313,8 +313,8 @@ impl EngineLoop {
 
     /// Tells the engine which agents ended without a word.
     fn miss_processes(&mut self) {
-        for pid in self.processes.gone(&self.engine.processes()) {
-            self.step(Input::Process { pid, alive: false }, Durability::Written, Box::new(drop));
+        for process in self.processes.gone(&self.engine.processes()) {
+            self.step(Input::Process { process, alive: false }, Durability::Written, Box::new(drop));
         }
     }
 

@@ -1,7 +1,5 @@
 //! Whether the processes of live sessions are still there: an agent that was killed says no goodbye.
 
-use std::collections::HashSet;
-
 use herdbook_events::Process;
 use herdbook_machine::Proc;
 
@@ -20,25 +18,18 @@ impl Watch {
         Watch { table, at: 0 }
     }
 
-    /// Returns the pids of those that are gone. One that cannot be looked up is not.
-    pub(crate) fn gone(&mut self, known: &[Process]) -> HashSet<u32> {
+    /// Returns those that are gone. One that cannot be looked up is not.
+    pub(crate) fn gone(&mut self, known: &[Process]) -> Vec<Process> {
         if self.at >= known.len() {
             self.at = 0;
         }
-        let turn = || known.iter().cycle().skip(self.at).take(known.len().min(A_TURN));
-        let (mut gone, mut there) = (HashSet::new(), HashSet::new());
-        for process in turn() {
-            let asked = herdbook_machine::Process { pid: process.pid, start: process.start };
-            match self.table.tells_alive(asked) {
-                Some(true) => there.insert(process.pid),
-                Some(false) => gone.insert(process.pid),
-                None => false,
-            };
-        }
+        let turn = known.iter().cycle().skip(self.at).take(known.len().min(A_TURN));
         self.at += A_TURN;
-        // A later agent got the pid of an earlier one; the word is about the pid, so it waits until both are gone.
-        gone.retain(|pid| !there.contains(pid));
-        gone
+        let is_gone = |process: &&Process| {
+            let asked = herdbook_machine::Process { pid: process.pid, start: process.start };
+            self.table.tells_alive(asked) == Some(false)
+        };
+        turn.filter(is_gone).copied().collect()
     }
 }
 
@@ -61,14 +52,14 @@ mod tests {
     }
 
     #[test]
-    fn a_pid_that_another_live_agent_has_is_not_called_gone() {
+    fn a_pid_that_another_process_has_now_is_gone_with_its_start() {
         let (_folder, table) = table([10, 20].into_iter());
         let mut watch = Watch::new(table);
         let process = |pid, start| Process { pid, start: Some(start) };
-        let known = [process(10, 77), process(10, 5), process(20, 5), process(30, 77)];
-        assert_eq!(watch.gone(&known), HashSet::from([20, 30]));
-        assert_eq!(watch.gone(&[Process { pid: 10, start: None }]), HashSet::new());
-        assert_eq!(watch.gone(&[]), HashSet::new());
+        let known = [process(10, 77), process(10, 5), process(20, 5)];
+        assert_eq!(watch.gone(&known), [process(10, 5), process(20, 5)]);
+        assert!(watch.gone(&[Process { pid: 10, start: None }]).is_empty());
+        assert!(watch.gone(&[]).is_empty());
     }
 
     #[test]
@@ -76,8 +67,8 @@ mod tests {
         let (_folder, table) = table(std::iter::empty());
         let mut watch = Watch::new(table);
         let known: Vec<Process> = (0..1_100).map(|pid| Process { pid: pid + 10, start: Some(1) }).collect();
-        let turns: Vec<HashSet<u32>> = (0..3).map(|_| watch.gone(&known)).collect();
+        let turns: Vec<Vec<Process>> = (0..3).map(|_| watch.gone(&known)).collect();
         assert!(turns.iter().all(|gone| gone.len() == A_TURN));
-        assert_eq!(turns.into_iter().flatten().collect::<HashSet<_>>().len(), 1_100);
+        assert_eq!(turns.into_iter().flatten().collect::<std::collections::HashSet<_>>().len(), 1_100);
     }
 }
