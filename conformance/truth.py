@@ -156,8 +156,7 @@ def run(scenario, args):
     herd.stop()
     print("== %s\n%s%s%snext: %s; queue afterwards: %d" % (scenario, driver.stdout, score.stdout, score.stderr, jump.result, queue_after), flush=True)
     if driver.returncode:
-        print(driver.stderr)
-        return False
+        raise RuntimeError("the driver could not play the scenario: " + driver.stderr[-500:])
     return score.returncode == 0 and jump.result.startswith("landed") and queue_after == 0
 
 
@@ -171,11 +170,15 @@ def main():
     args = parser.parse_args()
     right = 0
     for scenario in args.scenario:
-        try:
-            ok = run(scenario, args)
-        except (subprocess.TimeoutExpired, RuntimeError) as error:
-            print("== %s: %s" % (scenario, error), flush=True)
-            ok = False
+        # A client that a busy machine kept from a step of the script shows nothing about the product: such a run,
+        # and only such a run, is made once more.
+        for _ in range(2):
+            try:
+                ok = run(scenario, args)
+                break
+            except (subprocess.TimeoutExpired, RuntimeError) as error:
+                print("== %s: not played: %s" % (scenario, error), flush=True)
+                ok = False
         right += ok
     print("%d passed, %d failed" % (right, len(args.scenario) - right))
     sys.exit(0 if right == len(args.scenario) else 1)
