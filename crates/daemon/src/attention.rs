@@ -64,9 +64,33 @@ struct Inner {
 struct Entry {
     batch: u64,
     offset: u64,
-    /// Not written yet: told is 0.
-    written: bool,
-    told: Told,
+    /// Nothing while it is not written.
+    seq: Option<u64>,
+    id: String,
+    event: NormalizedEvent,
+}
+
+impl Entry {
+    fn told(&self, seq: u64) -> Told {
+        let kind = self.event.kind().to_owned();
+        // A normalized event has strings and numbers only, which always print.
+        let data = serde_json::to_string(&self.event).unwrap_or_default();
+        Told { seq, id: self.id.clone(), kind, data }
+    }
+
+    /// About how much memory it takes.
+    fn bytes(&self) -> usize {
+        let text = match &self.event {
+            NormalizedEvent::Stuck { pane_id, cwd, transcript_path, message, .. } => {
+                pane_id.len() + cwd.len() + transcript_path.len() + message.len()
+            }
+            NormalizedEvent::Registered { pane_id, cwd, transcript_path, .. } => {
+                pane_id.len() + cwd.len() + transcript_path.len()
+            }
+            NormalizedEvent::Unstuck { .. } | NormalizedEvent::Ended { .. } => 0,
+        };
+        size_of::<Entry>() + self.id.len() + self.event.session_id().len() + text
+    }
 }
 
 impl Ring {
@@ -80,12 +104,9 @@ impl Ring {
     pub(crate) fn push(&self, batch: u64, pending: Vec<Pending>) {
         let mut inner = self.lock();
         for Pending { offset, id, event } in pending {
-            let kind = event.kind().to_owned();
-            // A normalized event has strings and numbers only, which always print.
-            let data = serde_json::to_string(&event).unwrap_or_default();
-            let told = Told { seq: 0, id, kind, data };
-            inner.bytes += told.data.len();
-            inner.entries.push_back(Entry { batch, offset, written: false, told });
+            let entry = Entry { batch, offset, seq: None, id, event };
+            inner.bytes += entry.bytes();
+            inner.entries.push_back(entry);
         }
     }
 
@@ -94,23 +115,23 @@ impl Ring {
         let mut inner = self.lock();
         match first_seq {
             Some(first_seq) => {
-                for entry in inner.entries.iter_mut().filter(|entry| entry.batch == batch) {
-                    entry.told.seq = first_seq + entry.offset;
-                    entry.written = true;
+                // Entries lie in the order of their batches, and this is called for each batch.
+                let start = inner.entries.partition_point(|entry| entry.batch < batch);
+                let own = inner.entries.range_mut(start..).take_while(|entry| entry.batch == batch);
+                for entry in own {
+                    entry.seq = Some(first_seq + entry.offset);
                 }
             }
             None => {
                 inner.entries.retain(|entry| entry.batch != batch);
-                inner.bytes = inner.entries.iter().map(|entry| entry.told.data.len()).sum();
+                inner.bytes = inner.entries.iter().map(Entry::bytes).sum();
             }
         }
         while (inner.entries.len() > KEPT || inner.bytes > KEPT_BYTES)
-            && inner.entries.front().is_some_and(|entry| entry.written)
+            && let Some(seq) = inner.entries.front().and_then(|entry| entry.seq)
         {
-            if let Some(entry) = inner.entries.pop_front() {
-                inner.evicted_seq = entry.told.seq;
-                inner.bytes -= entry.told.data.len();
-            }
+            inner.evicted_seq = seq;
+            inner.bytes -= inner.entries.pop_front().map_or(0, |entry| entry.bytes());
         }
         drop(inner);
         self.changed.send_replace(());
@@ -119,8 +140,7 @@ impl Ring {
     /// Returns the seq after which a reader that wants only what is new begins.
     pub(crate) fn newest_seq(&self) -> u64 {
         let inner = self.lock();
-        let written = inner.entries.iter().take_while(|entry| entry.written).last();
-        written.map_or(inner.evicted_seq, |entry| entry.told.seq)
+        inner.entries.iter().map_while(|entry| entry.seq).last().unwrap_or(inner.evicted_seq)
     }
 
     /// Returns what comes after a seq, as far as it is written.
@@ -129,9 +149,10 @@ impl Ring {
         if seq < inner.evicted_seq {
             return Feed::Behind;
         }
-        let written = inner.entries.iter().take_while(|entry| entry.written);
-        let fresh = written.filter(|entry| entry.told.seq > seq).take(EVENTS_A_PAGE);
-        Feed::Events(fresh.map(|entry| entry.told.clone()).collect())
+        let start = inner.entries.partition_point(|entry| entry.seq.is_some_and(|written| written <= seq));
+        let written = inner.entries.range(start..).map_while(|entry| Some((entry, entry.seq?)));
+        let fresh = written.take(EVENTS_A_PAGE);
+        Feed::Events(fresh.map(|(entry, seq)| entry.told(seq)).collect())
     }
 
     /// Returns a view that changes whenever [`Ring::after`] may have more.

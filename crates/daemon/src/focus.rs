@@ -21,6 +21,8 @@ use crate::core::Core;
 /// So many questions follow a change, so far apart: the call for a wait is made within this time (the grace period).
 const QUESTIONS: u32 = 3;
 const APART: Duration = Duration::from_millis(700);
+/// Between two looks at the queue while nobody in it has a pane.
+const PAUSE: Duration = Duration::from_millis(300);
 /// A tmux server that hangs is given up after this time.
 const ANSWER_TIME: Duration = Duration::from_millis(500);
 
@@ -41,6 +43,8 @@ async fn ask_after_changes(core: &Core, told: &Source) {
         for _ in 0..QUESTIONS {
             let Ok(sockets) = sockets(core).await else { return };
             if sockets.is_empty() {
+                // A flood of changes without a pane is one look now and then, not one for each.
+                sleep(PAUSE).await;
                 break;
             }
             let asked = tokio::task::spawn_blocking(move || focus(&sockets));

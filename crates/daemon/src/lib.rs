@@ -21,6 +21,7 @@ mod frames;
 mod guard;
 mod journal;
 mod listen;
+mod processes;
 mod routes;
 mod run;
 mod serve;

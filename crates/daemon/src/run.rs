@@ -22,6 +22,7 @@ use crate::error::DaemonError;
 use crate::focus;
 use crate::journal::Journal;
 use crate::listen::{self, UnixPlace};
+use crate::processes;
 use crate::routes::{self, App};
 use crate::serve::Server;
 use crate::spool::Drain;
@@ -142,6 +143,7 @@ async fn serve(
         streams: Arc::new(Semaphore::new(STREAMS)),
     });
     tokio::spawn(focus::follow(core.clone(), Arc::clone(&app.told), stop.clone()));
+    tokio::spawn(processes::follow(core.clone(), stop.clone()));
     let (alive, mut all_over) = mpsc::channel(1);
     let server = Server {
         router: routes::router(Arc::clone(&app)),
