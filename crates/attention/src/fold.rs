@@ -3,7 +3,7 @@
 //! Sources of the rules: NOTES sections 5 to 7 of the host facts and the field cases named beside each rule.
 
 use herdbook_events::observation::{Observation, Signal, ToolUse};
-use herdbook_events::{SessionKey, WaitKind};
+use herdbook_events::{Reason, SessionKey, WaitKind};
 
 use crate::herd::{Attention, registered, transition};
 use crate::session::{Cause, Moment, OpenTool, OverTool, Phase, Session, Transition, Wait};
@@ -19,31 +19,50 @@ impl Attention {
     /// Folds one observation of a hook-fed session.
     pub fn observe(&mut self, at: Moment, cause: &Cause, seen: &Observation) -> Vec<Transition> {
         let mut out = Vec::new();
-        let key = &seen.session;
-        if !self.admit(at, cause, seen, &mut out) {
-            return out;
+        if self.admit(at, cause, seen, &mut out) {
+            self.fold(at, cause, seen, &mut out);
+            out.extend(self.come_back(&seen.session, at, cause));
         }
+        out.extend(self.relink(at));
+        out
+    }
+
+    /// A session that speaks again and still waits is in the queue again (case F-094).
+    fn come_back(&mut self, key: &SessionKey, at: Moment, cause: &Cause) -> Option<Transition> {
+        let session = self.sessions.get_mut(key)?;
+        let place = session.place.as_mut().filter(|place| place.stale)?;
+        place.stale = false;
+        let opened = session.waits.last().map_or(at.at_ms, |wait| wait.opened.at_ms);
+        // It is looked at anew, not at once again.
+        session.active = at;
+        session.waits.iter_mut().for_each(|wait| wait.looked_at_ms = at.at_ms.max(opened));
+        let event = crate::herd::stuck(session, at)?;
+        let back = transition(session, event, cause);
+        self.due_by(at.at_ms + self.limits.stale_wait_ms);
+        Some(back)
+    }
+
+    fn fold(&mut self, at: Moment, cause: &Cause, seen: &Observation, out: &mut Vec<Transition>) {
+        let key = &seen.session;
         let main = seen.agent.is_none();
         match &seen.signal {
             Signal::SessionStarted { replaces, inside_turn } => {
                 if !inside_turn && main {
-                    self.started(key, at, cause, *replaces, &mut out);
+                    self.started(key, at, cause, *replaces, out);
                 }
             }
-            Signal::SessionEnded => {
-                let other_process = self.sessions.get(key).is_some_and(|session| {
-                    matches!((session.process, seen.facts.process), (Some(own), Some(said)) if own.pid != said.pid)
-                });
-                // A former process of a resumed session says goodbye late: the session lives on (case F-040).
-                if !other_process {
-                    out.extend(self.end(key, at, cause));
-                }
-            }
-            Signal::PromptSubmitted { human } => self.prompted(key, at, cause, main, *human, &mut out),
-            Signal::ToolStarting(tool) => self.tool_starting(key, at, cause, &seen.agent, tool, &mut out),
-            Signal::ToolOver(tool) => self.tool_over(key, at, cause, &seen.agent, tool, &mut out),
+            Signal::SessionEnded => out.extend(self.end(key, at, cause)),
+            Signal::PromptSubmitted { human } => self.prompted(key, at, cause, main, *human, out),
+            Signal::ToolStarting(tool) => self.tool_starting(key, at, cause, &seen.agent, tool, out),
+            Signal::ToolOver(tool) => self.tool_over(key, at, cause, &seen.agent, tool, out),
             Signal::BatchOver { .. } => {
                 let agent = &seen.agent;
+                if let Some(session) = self.sessions.get_mut(key) {
+                    // Also what was denied and got no event of its own is over now.
+                    session
+                        .open_tools
+                        .retain(|open| open.agent != *agent || started_after_cause(open, cause));
+                }
                 out.extend(self.close(key, at, cause, |wait| {
                     wait.is_blocking() && wait.agent == *agent && !opened_after(wait, cause)
                 }));
@@ -52,33 +71,45 @@ impl Attention {
                 }
             }
             Signal::Asked { kind, tool, message, only_attended } => {
-                self.asked(key, at, cause, seen, *kind, tool, message, *only_attended, &mut out);
+                self.asked(key, at, cause, seen, *kind, tool, message, *only_attended, out);
             }
             Signal::ElicitationOpened { id, message } => {
-                let Some(session) = self.sessions.get_mut(key) else { return out };
+                let Some(session) = self.sessions.get_mut(key) else { return };
                 session.elicits = true;
-                let known = session
-                    .waits
-                    .iter()
-                    .any(|w| w.kind == WaitKind::Elicitation && same_id(w, id.as_deref()));
-                if !session.is_headless() && !known {
-                    let tool = id.as_ref().map(|id| ToolUse { id: Some(id.clone()), ..ToolUse::default() });
-                    let wait = new_wait(WaitKind::Elicitation, None, tool, message, cause, seen);
-                    out.extend(self.open(key, at, cause, wait, None));
+                let known = session.waits.iter().any(|wait| {
+                    wait.kind == WaitKind::Elicitation
+                        && wait.agent == seen.agent
+                        && same_request(wait, id.as_deref())
+                });
+                if session.is_headless() || known {
+                    return;
                 }
+                // The server whose tool runs asks: when that tool is over, so is the question.
+                let asks = |open: &&OpenTool| open.agent == seen.agent && open.tool.name.starts_with("mcp__");
+                let tool = session.open_tools.iter().rev().find(asks).map(|open| open.tool.clone());
+                let mut wait =
+                    new_wait(WaitKind::Elicitation, seen.agent.clone(), tool, message, cause, seen);
+                wait.request.clone_from(id);
+                session.settled = None;
+                out.extend(self.open(key, at, cause, wait, None));
             }
             Signal::ElicitationClosed { id } => {
                 out.extend(self.close(key, at, cause, |wait| {
-                    wait.kind == WaitKind::Elicitation && same_id(wait, id.as_deref())
+                    wait.kind == WaitKind::Elicitation && same_request(wait, id.as_deref())
                 }));
                 self.working_if_quiet(key, at, cause);
             }
-            Signal::Reminder { kind, message } => {
-                self.reminded(key, at, cause, seen, *kind, message, &mut out)
-            }
-            Signal::TurnEnded { kind, message, background, quiet } => {
+            Signal::Reminder { kind, message } => self.reminded(key, at, cause, seen, *kind, message, out),
+            Signal::TurnEnded { kind, message, background, main_for_sure, quiet } => {
                 if main {
-                    self.turn_ended(key, at, cause, seen, *kind, message, *background, *quiet, &mut out);
+                    let ended = Ended {
+                        kind: *kind,
+                        message,
+                        background: *background,
+                        sure: *main_for_sure,
+                        quiet: *quiet,
+                    };
+                    self.turn_ended(at, cause, seen, &ended, out);
                 } else {
                     let agent = &seen.agent;
                     out.extend(self.close(key, at, cause, |wait| wait.agent == *agent));
@@ -98,7 +129,7 @@ impl Attention {
                 }
             }
             Signal::AgentStopped { id } => {
-                let Some(id) = id else { return out };
+                let Some(id) = id else { return };
                 if let Some(session) = self.sessions.get_mut(key)
                     && !session.children.remove(id)
                 {
@@ -112,7 +143,6 @@ impl Attention {
             }
             Signal::Alive => {}
         }
-        out
     }
 
     /// Finds or makes the session. False: the event is about a session that is over and changes nothing.
@@ -128,17 +158,34 @@ impl Attention {
         }
         if let Some(session) = self.sessions.get_mut(key) {
             if session.is_live() {
-                if session.host == "posted" {
+                // The former process of a resumed session says goodbye late: the session lives on (case F-040).
+                if matches!(seen.signal, Signal::SessionEnded) && session.is_former(&seen.facts) {
+                    return false;
+                }
+                let place = |session: &Session| {
+                    (session.pane.clone(), session.transcript_path.clone(), session.is_headless())
+                };
+                let before = place(session);
+                session.learn(&seen.facts, cause, starts);
+                let is_new = session.posted || before != place(session);
+                if session.posted {
                     session.host.clone_from(&seen.host);
                     session.posted = false;
+                    session.hidden_by = None;
                 }
-                session.learn(&seen.facts);
-                if let Some(place) = session.place.as_mut().filter(|place| place.stale) {
-                    place.stale = false;
+                if starts {
+                    // Whatever it was taken for, it has a start of its own.
+                    session.parent = None;
                 }
-                if session.phase == Phase::Unknown && !matches!(seen.signal, Signal::Reminder { .. }) {
+                let unknown =
+                    session.phase == Phase::Unknown && !matches!(seen.signal, Signal::Reminder { .. });
+                if unknown {
                     session.active = at;
                     self.enter(key, Phase::Working, at);
+                }
+                if is_new {
+                    self.hooked.insert(key.clone());
+                    self.links_changed = true;
                 }
                 return true;
             }
@@ -150,7 +197,7 @@ impl Attention {
             return false;
         }
         let mut session = Session::new(key.clone(), seen.host.clone(), false, at);
-        session.learn(&seen.facts);
+        session.learn(&seen.facts, cause, starts);
         session.parent = self.ghost_parent(&session, starts);
         session.note(at, cause);
         if session.parent.is_none() {
@@ -288,6 +335,10 @@ impl Attention {
             session.moved(at, cause);
             session.note(at, cause);
         }
+        // Nor can it go on while an agent tool of its own runs: that one was denied, or its end was lost.
+        session.open_tools.retain(|open| {
+            open.agent != *agent || !open.tool.starts_agent || !started_before(open, at, cause)
+        });
         // One agent cannot go on while it waits: a new call is the answer, a sibling of the same batch is not.
         out.extend(self.close(key, at, cause, |wait| {
             wait.agent == *agent && (!wait.is_blocking() || !is_sibling(wait, at, cause))
@@ -416,7 +467,7 @@ impl Attention {
         out: &mut Vec<Transition>,
     ) {
         let Some(session) = self.sessions.get(key) else { return };
-        if session.is_headless() || session.settled {
+        if session.is_headless() || session.settled.is_some() {
             return;
         }
         let blocked = session.waits.iter().any(Wait::is_blocking);
@@ -443,19 +494,16 @@ impl Attention {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the parts of one signal, matched apart by the caller")]
     fn turn_ended(
         &mut self,
-        key: &SessionKey,
         at: Moment,
         cause: &Cause,
         seen: &Observation,
-        kind: WaitKind,
-        message: &str,
-        background: bool,
-        quiet: bool,
+        ended: &Ended<'_>,
         out: &mut Vec<Transition>,
     ) {
+        let Ended { kind, message, background, sure, quiet } = *ended;
+        let key = &seen.session;
         let Some(session) = self.sessions.get_mut(key) else { return };
         if session.is_late(cause) {
             return;
@@ -463,11 +511,11 @@ impl Attention {
         // Old builds send a subagent's Stop without its id, while the agent tool is open (case F-045).
         let inside_agent_tool =
             session.open_tools.iter().any(|open| open.agent.is_none() && open.tool.starts_agent);
-        if inside_agent_tool && kind == WaitKind::TurnEnd {
+        if inside_agent_tool && !sure && kind == WaitKind::TurnEnd {
             return;
         }
-        let repeat = session.waits.iter().any(|wait| !wait.is_blocking()) || session.settled;
-        let settled = session.settled;
+        let settled = session.settled.filter(|kind| kind.reason() == Reason::Stopped);
+        let repeat = session.waits.iter().any(|wait| !wait.is_blocking()) || settled.is_some();
         session.moved(at, cause);
         session.settled = settled;
         session.background = background;
@@ -497,7 +545,7 @@ impl Attention {
             return;
         }
         if repeat {
-            self.close(key, at, cause, blocking_over);
+            out.extend(self.close(key, at, cause, blocking_over));
             return;
         }
         let mut wait = new_wait(kind, None, None, message, cause, seen);
@@ -515,16 +563,29 @@ impl Attention {
     /// A sign of work of the main agent: it works, unless it waits.
     fn working_if_quiet(&mut self, key: &SessionKey, at: Moment, cause: &Cause) {
         let Some(session) = self.sessions.get_mut(key) else { return };
-        if !session.waits.is_empty() || session.is_late(cause) || session.settled {
+        if !session.waits.is_empty() || session.is_late(cause) {
             return;
         }
-        if matches!(session.phase, Phase::Idle | Phase::Ended) {
-            return;
+        match session.settled {
+            // What the human settled was answered after all.
+            Some(kind) if kind.reason() == Reason::Permission => session.settled = None,
+            Some(_) => return,
+            None if matches!(session.phase, Phase::Idle | Phase::Ended) => return,
+            None => {}
         }
         session.active = at;
         session.note(at, cause);
         self.enter(key, Phase::Working, at);
     }
+}
+
+/// The parts of [`Signal::TurnEnded`].
+struct Ended<'a> {
+    kind: WaitKind,
+    message: &'a str,
+    background: bool,
+    sure: bool,
+    quiet: bool,
 }
 
 fn new_wait(
@@ -539,6 +600,8 @@ fn new_wait(
         kind,
         agent,
         tool,
+        request: None,
+        looked_at_ms: 0,
         message: message.to_owned(),
         opened: Moment::default(),
         stamp_ms: cause.stamp_ms,
@@ -555,8 +618,8 @@ fn same_tool(left: &ToolUse, right: &ToolUse) -> bool {
     }
 }
 
-fn same_id(wait: &Wait, id: Option<&str>) -> bool {
-    let own = wait.tool.as_ref().and_then(|tool| tool.id.as_deref());
+fn same_request(wait: &Wait, id: Option<&str>) -> bool {
+    let own = wait.request.as_deref();
     own.is_none() || id.is_none() || own == id
 }
 
@@ -573,5 +636,18 @@ fn is_sibling(wait: &Wait, at: Moment, cause: &Cause) -> bool {
     match (wait.stamp_ms, cause.stamp_ms) {
         (Some(opened), Some(event)) => event <= opened + SIBLING_MS,
         _ => at.at_ms <= wait.opened.at_ms + SIBLING_MS,
+    }
+}
+
+/// True when the tool use started after the event's hook; unknown stamps say no.
+fn started_after_cause(open: &OpenTool, cause: &Cause) -> bool {
+    matches!((open.stamp_ms, cause.stamp_ms), (Some(started), Some(event)) if started > event)
+}
+
+/// True when the tool use started clearly before the event: it is no sibling of the same batch.
+fn started_before(open: &OpenTool, at: Moment, cause: &Cause) -> bool {
+    match (open.stamp_ms, cause.stamp_ms) {
+        (Some(started), Some(event)) => event > started + SIBLING_MS,
+        _ => at.at_ms > open.started.at_ms + SIBLING_MS,
     }
 }

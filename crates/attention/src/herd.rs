@@ -50,7 +50,9 @@ pub struct Attention {
     /// Nothing is due before this time: a lower bound, made exact each time it is reached.
     due_hint_ms: Option<u64>,
     /// Live sessions that hooks feed.
-    hooked: BTreeSet<SessionKey>,
+    pub(crate) hooked: BTreeSet<SessionKey>,
+    /// Something changed that decides which posted session stands behind which hook-fed one.
+    pub(crate) links_changed: bool,
 }
 
 /// Ended sessions kept in full; older ones become tombstones.
@@ -70,6 +72,7 @@ impl Attention {
             withdrawn: Vec::new(),
             due_hint_ms: None,
             hooked: BTreeSet::new(),
+            links_changed: false,
         }
     }
 
@@ -127,6 +130,7 @@ impl Attention {
     pub fn forget_stamps(&mut self) {
         for session in self.sessions.values_mut() {
             session.main_stamp_ms = None;
+            session.start_stamp_ms = None;
             session.waits.iter_mut().for_each(|wait| wait.stamp_ms = None);
             session.open_tools.iter_mut().for_each(|open| open.stamp_ms = None);
             session.over_tools.iter_mut().for_each(|over| over.stamp_ms = None);
@@ -165,7 +169,7 @@ impl Attention {
 
     /// When time alone would change a session, and what that would be in words.
     pub fn timer_of(&self, session: &Session) -> Option<(u64, &'static str)> {
-        if !session.is_live() || session.process.is_some() {
+        if !session.is_live() || session.known_process().is_some() {
             return None;
         }
         if session.waits.is_empty() {
@@ -176,7 +180,7 @@ impl Attention {
         if place.stale || session.pane.is_some() || session.posted {
             return None;
         }
-        let last = session.waits.iter().map(|wait| wait.opened.at_ms).max()?;
+        let last = session.waits.iter().map(|wait| wait.opened.at_ms.max(wait.looked_at_ms)).max()?;
         Some((last + self.limits.stale_wait_ms, "nothing to look at: leaves the queue as stale"))
     }
 
@@ -221,16 +225,10 @@ impl Attention {
         self.sweep_at_ms = None;
         let focused =
             self.focus.as_ref().filter(|(_, used)| at.at_ms.saturating_sub(*used) <= self.limits.focus_ms);
-        // The hook-fed session on the same pane speaks for it.
-        let hidden: BTreeSet<SessionKey> = self
-            .sessions()
-            .filter(|session| self.is_hidden(session))
-            .map(|session| session.key.clone())
-            .collect();
         let mut called: Vec<(bool, u64, SessionKey, String)> = Vec::new();
         for session in self.sessions.values_mut() {
             let on_pane = |pane: &str| session.pane.as_ref().is_some_and(|own| own.pane == pane);
-            let seen = hidden.contains(&session.key) || focused.is_some_and(|(pane, _)| on_pane(pane));
+            let seen = session.hidden_by.is_some() || focused.is_some_and(|(pane, _)| on_pane(pane));
             let mut loudest: Option<(bool, String)> = None;
             for wait in session.waits.iter_mut().filter(|wait| due(wait)) {
                 wait.announce_at_ms = None;
@@ -257,28 +255,62 @@ impl Attention {
         Some(Call { sessions: called.into_iter().map(|(_, _, key, _)| key).collect(), message })
     }
 
-    /// Returns the hook-fed session that a posted one is the same as: same transcript, or same pane and no other
-    /// candidate (overview section 4).
-    pub fn linked(&self, posted: &Session) -> Option<&Session> {
-        if !posted.posted {
-            return None;
+    /// True while more calls of that fingerprint are open than requests for them: one more equal request is another
+    /// call's, not a repeat (two equal calls of one batch).
+    pub fn expects_request(&self, key: &SessionKey, agent: &Option<String>, fingerprint: &str) -> bool {
+        let Some(session) = self.sessions.get(key) else { return false };
+        let calls =
+            session.open_tools.iter().filter(|o| o.agent == *agent && o.tool.fingerprint == fingerprint);
+        let asked = session.waits.iter().filter(|wait| {
+            wait.agent == *agent && wait.tool.as_ref().is_some_and(|tool| tool.fingerprint == fingerprint)
+        });
+        calls.count() > asked.count()
+    }
+
+    /// Decides anew which posted sessions stand behind a hook-fed one: same transcript, or same pane and no other
+    /// candidate (overview section 4). What stops or starts to speak for itself says so.
+    pub(crate) fn relink(&mut self, at: Moment) -> Vec<Transition> {
+        if !std::mem::take(&mut self.links_changed) {
+            return Vec::new();
         }
-        let hooked = || {
-            let live = self.hooked.iter().filter_map(|key| self.sessions.get(key));
-            live.filter(|session| session.parent.is_none() && session.is_live() && !session.is_headless())
+        let mut by_transcript: HashMap<&str, &SessionKey> = HashMap::new();
+        let mut by_pane: HashMap<&str, Option<&SessionKey>> = HashMap::new();
+        let speakers = self.hooked.iter().filter_map(|key| self.sessions.get(key));
+        for session in speakers.filter(|s| s.parent.is_none() && s.is_live() && !s.is_headless()) {
+            if !session.transcript_path.is_empty() {
+                by_transcript.insert(&session.transcript_path, &session.key);
+            }
+            if let Some(pane) = &session.pane {
+                by_pane.entry(&pane.pane).and_modify(|only| *only = None).or_insert(Some(&session.key));
+            }
+        }
+        let speaker = |posted: &Session| -> Option<SessionKey> {
+            let by_file = by_transcript.get(posted.transcript_path.as_str()).copied();
+            let by_place =
+                || posted.pane.as_ref().and_then(|pane| by_pane.get(pane.pane.as_str()).copied().flatten());
+            by_file.or_else(by_place).cloned()
         };
-        if !posted.transcript_path.is_empty()
-            && let Some(found) = hooked().find(|session| session.transcript_path == posted.transcript_path)
-        {
-            return Some(found);
+        let changed: Vec<(SessionKey, Option<SessionKey>)> = self
+            .sessions
+            .values()
+            .filter(|session| session.posted && session.is_live())
+            .map(|session| (session.key.clone(), speaker(session)))
+            .filter(|(key, hidden_by)| {
+                self.sessions.get(key).is_some_and(|session| session.hidden_by != *hidden_by)
+            })
+            .collect();
+        let mut out = Vec::new();
+        for (key, hidden_by) in changed {
+            let Some(session) = self.sessions.get_mut(&key) else { continue };
+            let (was, is) = (session.hidden_by.is_some(), hidden_by.is_some());
+            session.hidden_by = hidden_by;
+            if was == is || session.waits.is_empty() || session.is_stale() {
+                continue;
+            }
+            let event = if is { Some(unstuck(session, at)) } else { stuck(session, at) };
+            out.extend(event.map(|event| transition(session, event, &Cause::default())));
         }
-        let pane = &posted.pane.as_ref()?.pane;
-        let mut on_pane =
-            hooked().filter(|session| session.pane.as_ref().is_some_and(|own| own.pane == *pane));
-        match (on_pane.next(), on_pane.next()) {
-            (Some(only), None) => Some(only),
-            _ => None,
-        }
+        out
     }
 
     /// True when the pane of a session is a hint only: its host says so and another session of the same process, or
@@ -310,6 +342,7 @@ impl Attention {
         if !session.posted {
             self.hooked.insert(session.key.clone());
         }
+        self.links_changed = true;
         self.sessions.insert(session.key.clone(), session);
     }
 
@@ -423,7 +456,8 @@ impl Attention {
         }
         session.note(at, cause);
         session.enter(Phase::Ended, at);
-        self.hooked.remove(key);
+        session.hidden_by = None;
+        self.links_changed |= self.hooked.remove(key);
         session.children.clear();
         session.open_tools.clear();
         session.over_tools.clear();
@@ -461,12 +495,17 @@ impl Attention {
         }
         let keep = self.limits.tombstone_ms;
         self.tombstones.retain(|_, when| at.at_ms.saturating_sub(*when) <= keep);
-        self.sessions.retain(|_, s| s.is_live() || at.at_ms.saturating_sub(s.since.at_ms) <= keep);
-    }
-
-    /// True when a posted session stands behind a hook-fed one: then the hook-fed one speaks.
-    pub(crate) fn is_hidden(&self, session: &Session) -> bool {
-        self.linked(session).is_some()
+        // What nobody has heard of for as long, and cannot be told, is forgotten too.
+        let is_kept = |session: &Session| match session.phase {
+            Phase::Ended | Phase::Unknown if session.waits.is_empty() => {
+                at.at_ms.saturating_sub(session.since.at_ms) <= keep
+            }
+            _ => true,
+        };
+        let sessions = std::mem::take(&mut self.sessions);
+        self.sessions = sessions.into_iter().filter(|(_, session)| is_kept(session)).collect();
+        let sessions = &self.sessions;
+        self.hooked.retain(|key| sessions.contains_key(key));
     }
 }
 

@@ -40,10 +40,11 @@ impl Attention {
 
     /// Takes a session as not waiting until something new happens: a repeat of the same signal is not new.
     pub fn settle(&mut self, at: Moment, cause: &Cause, session: &SessionKey) -> Vec<Transition> {
+        let kind = self.sessions.get(session).and_then(|known| known.shown_wait()).map(|wait| wait.kind);
         let out: Vec<Transition> = self.close(session, at, cause, |_| true).into_iter().collect();
         if let Some(known) = self.sessions.get_mut(session).filter(|known| known.is_live() && !out.is_empty())
         {
-            known.settled = !known.posted;
+            known.settled = kind.filter(|_| !known.posted);
             known.enter(Phase::Idle, at);
         }
         out

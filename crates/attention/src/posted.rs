@@ -64,10 +64,13 @@ impl Attention {
                 }
             }
         };
-        // The hook-fed session on the same pane speaks for it.
-        if self.sessions.get(&key).is_some_and(|session| self.is_hidden(session)) {
-            out.clear();
+        // The hook-fed session on the same pane speaks for it: what opens stays unsaid, what ends is said.
+        let relinked = self.relink(at);
+        if self.sessions.get(&key).is_some_and(|session| session.hidden_by.is_some()) {
+            out.retain(|transition| matches!(transition.event.kind(), "registered" | "ended"));
         }
+        out.retain(|own| !relinked.contains(own));
+        out.extend(relinked);
         out
     }
 
@@ -110,6 +113,8 @@ impl Attention {
             kind,
             agent: None,
             tool: None,
+            request: None,
+            looked_at_ms: 0,
             message: message.to_owned(),
             opened: at,
             stamp_ms: None,

@@ -27,7 +27,7 @@ impl Attention {
     pub fn queue(&self, at: Moment) -> Vec<Entry> {
         let mut keyed: Vec<((bool, bool, u64, u64), Entry)> = self
             .sessions()
-            .filter(|session| !session.is_headless() && !self.is_hidden(session))
+            .filter(|session| !session.is_headless() && session.hidden_by.is_none())
             .filter_map(|session| entry(session, at))
             .collect();
         keyed.sort_by_key(|(order, _)| *order);

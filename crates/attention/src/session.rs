@@ -81,12 +81,16 @@ pub struct Wait {
     pub agent: Option<String>,
     /// The tool use it is about.
     pub tool: Option<ToolUse>,
+    /// The host's id of an elicitation, where it gives one.
+    pub request: Option<String>,
     /// Text for the human.
     pub message: String,
     /// Opened at.
     pub opened: Moment,
     /// Stamp of the hook that opened it.
     pub stamp_ms: Option<u64>,
+    /// When the session last spoke while it waited, on the fold's clock; it ages from there.
+    pub looked_at_ms: u64,
     /// When it is announced, on the fold's clock; none when it was, or never shall be.
     pub announce_at_ms: Option<u64>,
     /// It was announced.
@@ -156,6 +160,12 @@ pub struct Session {
     pub(crate) process: Option<Process>,
     /// So many hooks named this process.
     pub(crate) process_hooks: u32,
+    /// The process it ran in before it was resumed in another one.
+    pub(crate) former: Option<Process>,
+    /// Stamp of its last start: what older hooks say of its place is past.
+    pub(crate) start_stamp_ms: Option<u64>,
+    /// The hook-fed session that speaks for this posted one.
+    pub(crate) hidden_by: Option<SessionKey>,
     pub(crate) terminal: Terminal,
     pub(crate) attended: Option<bool>,
     pub(crate) asks_nobody: bool,
@@ -172,8 +182,8 @@ pub struct Session {
     pub(crate) elicits: bool,
     /// The turn is over, but the host listed work that will wake the agent.
     pub(crate) background: bool,
-    /// The human settled it: repeats do not open a wait again.
-    pub(crate) settled: bool,
+    /// The human settled a wait of this kind: a repeat of it does not open it again.
+    pub(crate) settled: Option<WaitKind>,
     pub(crate) closed_waits: u64,
     pub(crate) evidence: VecDeque<Evidence>,
 }
@@ -198,6 +208,9 @@ impl Session {
             pane_hint: false,
             process: None,
             process_hooks: 0,
+            former: None,
+            start_stamp_ms: None,
+            hidden_by: None,
             terminal: Terminal::Unknown,
             attended: None,
             asks_nobody: false,
@@ -211,7 +224,7 @@ impl Session {
             asks_by_request: false,
             elicits: false,
             background: false,
-            settled: false,
+            settled: None,
             closed_waits: 0,
             evidence: VecDeque::new(),
         }
@@ -301,6 +314,11 @@ impl Session {
         self.posted
     }
 
+    /// The hook-fed session that speaks for this posted one, on the same pane or transcript.
+    pub fn speaker(&self) -> Option<&SessionKey> {
+        self.hidden_by.as_ref()
+    }
+
     /// True while the session is not over.
     pub fn is_live(&self) -> bool {
         self.phase != Phase::Ended
@@ -311,21 +329,41 @@ impl Session {
         self.waits.iter().find(|wait| wait.is_blocking()).or(self.waits.first())
     }
 
-    pub(crate) fn learn(&mut self, facts: &Facts) {
-        if let Some(cwd) = &facts.cwd
-            && !cwd.is_empty()
-        {
+    /// Takes what an event tells of the session. A start in another process forgets the former place first; a hook
+    /// that is older than the start, or of the former process, says nothing of the place any more.
+    pub(crate) fn learn(&mut self, facts: &Facts, cause: &Cause, starts: bool) {
+        let older =
+            matches!((cause.stamp_ms, self.start_stamp_ms), (Some(stamp), Some(start)) if stamp < start);
+        let moved = facts.process.is_some() && facts.process != self.process;
+        if !older && starts {
+            if moved && self.process.is_some() {
+                self.former = self.process;
+                self.pane = None;
+                self.pane_hint = false;
+                self.terminal = Terminal::Unknown;
+                self.attended = None;
+                self.machine = None;
+            }
+            self.start_stamp_ms = cause.stamp_ms;
+        }
+        if let Some(cwd) = facts.cwd.as_ref().filter(|cwd| !cwd.is_empty()) {
             self.cwd.clone_from(cwd);
         }
         if let Some(path) = &facts.transcript_path {
             self.transcript_path.clone_from(path);
+        }
+        if let Some(asks_nobody) = facts.asks_nobody {
+            self.asks_nobody = asks_nobody;
+        }
+        if older || self.is_former(facts) {
+            return;
         }
         if let Some(pane) = &facts.pane {
             self.pane = Some(pane.clone());
             self.pane_hint = facts.pane_uncertain;
         }
         if let Some(process) = facts.process {
-            self.process_hooks = if self.process == Some(process) { self.process_hooks.saturating_add(1) } else { 1 };
+            self.process_hooks = if moved { 1 } else { self.process_hooks.saturating_add(1) };
             self.process = Some(process);
         }
         if !facts.terminal.is_unknown() {
@@ -334,12 +372,14 @@ impl Session {
         if facts.attended.is_some() {
             self.attended = facts.attended;
         }
-        if let Some(asks_nobody) = facts.asks_nobody {
-            self.asks_nobody = asks_nobody;
-        }
         if facts.machine.is_some() {
             self.machine.clone_from(&facts.machine);
         }
+    }
+
+    /// True when the event comes from the process that the session left.
+    pub(crate) fn is_former(&self, facts: &Facts) -> bool {
+        self.former.is_some() && facts.process == self.former && self.process != self.former
     }
 
     pub(crate) fn note(&mut self, at: Moment, cause: &Cause) {
@@ -365,7 +405,7 @@ impl Session {
     pub(crate) fn moved(&mut self, at: Moment, cause: &Cause) {
         self.active = at;
         self.main_stamp_ms = self.main_stamp_ms.max(cause.stamp_ms);
-        self.settled = false;
+        self.settled = None;
     }
 
     pub(crate) fn enter(&mut self, phase: Phase, at: Moment) {

@@ -111,12 +111,14 @@ impl Engine {
         if self.attention.is_due(at) {
             let transitions = self.attention.advance(at);
             self.record_transitions(at, transitions, &mut out);
+            self.forget_counts();
         }
         match input {
             Input::Hook(delivery) => intake::hook(self, at, delivery, &mut out),
             Input::Normalized { event, body } => {
                 let id = self.next_id(at);
                 let cause = posted_cause(&id, event.kind());
+                let event = intake::marked(&self.redactor, event);
                 let body = self.redactor.json(&body).into_owned();
                 out.records.push(Record::new(&id, at, "normalized", payload::normalized(at, &event, &body)));
                 let transitions = self.attention.post(at, &cause, &event);
@@ -242,12 +244,21 @@ impl Engine {
         at
     }
 
+    /// Counts of sessions that nobody remembers go with them.
+    fn forget_counts(&mut self) {
+        if self.counts.len() > 2 * self.attention.sessions().count() + 1_000 {
+            let attention = &self.attention;
+            self.counts.retain(|key, _| attention.session(key).is_some());
+        }
+    }
+
     pub(crate) fn next_id(&mut self, at: Moment) -> String {
         self.ids.generate(at.wall_ms).to_string()
     }
 
     pub(crate) fn warn_once(&mut self, text: String, out: &mut Outcome) {
-        if self.warned.insert(text.clone()) {
+        // Bounded: a host's name and an error's place are foreign text.
+        if self.warned.len() < 1_000 && self.warned.insert(text.clone()) {
             out.warnings.push(text);
         }
     }

@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 
 use herdbook_attention::{Cause, Moment};
-use herdbook_events::{CanonicalEvent, Family, Origin, SessionKey, replace_lone_surrogates};
+use herdbook_events::observation::Signal;
+use herdbook_events::{CanonicalEvent, Family, NormalizedEvent, Origin, SessionKey, replace_lone_surrogates};
 use herdbook_hosts::{Projected, Salvage, project};
+use herdbook_redact::Redactor;
 
 use crate::engine::{Engine, Outcome, Twin};
 use crate::payload::{self, HookPayload, UnreadablePayload};
@@ -37,6 +39,7 @@ pub(crate) fn hook(engine: &mut Engine, at: Moment, call: HookDelivery, out: &mu
         engine.warn_once(herdbook_redact::clean_line(&text), out);
     }
     let key = event.idempotency_key.clone();
+    let call = HookDelivery { origin: marked_origin(&engine.redactor, call.origin), ..call };
     let repeat_of = repeat_of(engine, at, &event, &call.host, call.stamp_ms, &id);
     let event = redacted(engine, event, &call);
     let hook = HookPayload {
@@ -48,7 +51,7 @@ pub(crate) fn hook(engine: &mut Engine, at: Moment, call: HookDelivery, out: &mu
         adapter: (call.host != event.host).then(|| call.host.clone()),
         host: event.host.clone(),
         event: event.event.map(|family| family.as_str().to_owned()),
-        native_event: event.native_event.clone(),
+        native_event: event.native_event.as_deref().map(|name| engine.redactor.text(name).into_owned()),
         session: event.session.clone(),
         idempotency_key: key,
         repeat_of,
@@ -159,7 +162,7 @@ fn repeat_of(
         (twin.adapter == adapter && twin.key == content)
             || (twin.adapter != adapter && !family.is_empty() && twin.key == call)
     });
-    let found = found.map(|twin| twin.id.clone());
+    let found = found.map(|twin| twin.id.clone()).filter(|_| !is_expected(engine, event));
     if found.is_none() {
         for key in [content, call] {
             let (id, adapter) = (id.to_owned(), adapter.to_owned());
@@ -167,6 +170,17 @@ fn repeat_of(
         }
     }
     found
+}
+
+/// True when two equal calls wait for their requests: then an equal request is the other call's.
+fn is_expected(engine: &Engine, event: &CanonicalEvent) -> bool {
+    event.event == Some(Family::PermissionRequest)
+        && herdbook_hosts::observe(event, &Origin::default()).iter().any(|seen| match &seen.signal {
+            Signal::Asked { tool, .. } => {
+                engine.attention.expects_request(&seen.session, &seen.agent, &tool.fingerprint)
+            }
+            _ => false,
+        })
 }
 
 /// Marks secrets, and replaces lone surrogates, which other readers refuse (case F-025). The marked event is what is
@@ -191,24 +205,67 @@ fn unreadable(
     salvage: Salvage,
     out: &mut Outcome,
 ) {
-    let text = engine.redactor.text(&salvage.text).into_owned();
+    let mark = |text: String| engine.redactor.text(&text).into_owned();
+    let text = mark(salvage.text);
     let record = UnreadablePayload {
         clock: at.at_ms,
         delivery: format!("{:032x}", call.delivery),
-        host: salvage.host,
+        host: mark(salvage.host),
         error: salvage.error,
         salvaged: salvage.session.is_some() || salvage.native_event.is_some(),
         session: salvage.session,
-        native_event: salvage.native_event,
-        cwd: salvage.cwd,
+        native_event: salvage.native_event.map(mark),
+        cwd: salvage.cwd.map(mark),
         cut: call.cut,
-        origin: call.origin,
+        origin: marked_origin(&engine.redactor, call.origin),
         text,
     };
     out.records.push(Record::new(id, at, "unreadable", payload::raw(&record)));
     let text =
         format!("a hook call of {} could not be read and is kept as it came: {}", record.host, record.error);
     engine.warn_once(herdbook_redact::clean_line(&text), out);
+}
+
+/// Marks secrets in what a producer says of itself; ids and times are as posted.
+pub(crate) fn marked(redactor: &Redactor, event: NormalizedEvent) -> NormalizedEvent {
+    let mark = |text: String| match redactor.text(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(marked) => marked,
+    };
+    match event {
+        NormalizedEvent::Stuck { session_id, pane_id, cwd, transcript_path, reason, message, timestamp } => {
+            NormalizedEvent::Stuck {
+                session_id,
+                pane_id: mark(pane_id),
+                cwd: mark(cwd),
+                transcript_path: mark(transcript_path),
+                reason,
+                message: mark(message),
+                timestamp,
+            }
+        }
+        NormalizedEvent::Registered { session_id, pane_id, cwd, transcript_path, timestamp } => {
+            NormalizedEvent::Registered {
+                session_id,
+                pane_id: mark(pane_id),
+                cwd: mark(cwd),
+                transcript_path: mark(transcript_path),
+                timestamp,
+            }
+        }
+        bare => bare,
+    }
+}
+
+/// Marks secrets in the texts of an origin: variables and folders are foreign text, too.
+fn marked_origin(redactor: &Redactor, mut origin: Origin) -> Origin {
+    for (_, value) in &mut origin.vars {
+        if let Cow::Owned(marked) = redactor.text(value) {
+            *value = marked;
+        }
+    }
+    origin.cwd = origin.cwd.map(|cwd| redactor.text(&cwd).into_owned());
+    origin
 }
 
 /// The origin of a raw Claude payload that came over HTTP: its pane is all that is known, and counts as attended.

@@ -1,5 +1,7 @@
 //! The engine's state as plain values.
 
+use std::collections::HashMap;
+
 use herdbook_attention::{Phase, Session};
 use herdbook_events::{Process, SessionKey};
 
@@ -38,11 +40,16 @@ impl Engine {
 
     /// Returns all listed sessions, live ones first; sessions behind a hook-fed one are shown as its `linked`.
     pub fn sessions(&self) -> Vec<SessionView> {
+        let behind: HashMap<&SessionKey, &SessionKey> = self
+            .attention
+            .sessions()
+            .filter_map(|session| Some((session.speaker()?, session.key())))
+            .collect();
         let mut views: Vec<SessionView> = self
             .attention
             .sessions()
-            .filter(|session| self.attention.linked(session).is_none())
-            .map(|session| self.view(session))
+            .filter(|session| session.speaker().is_none())
+            .map(|session| self.view(session, behind.get(session.key()).copied()))
             .collect();
         views.sort_by_key(|view| view.state == State::Ended);
         views
@@ -50,7 +57,8 @@ impl Engine {
 
     /// Returns one session, whether it is listed or stands behind another.
     pub fn session(&self, key: &SessionKey) -> Option<SessionView> {
-        self.attention.session(key).map(|session| self.view(session))
+        let behind = self.attention.sessions().find(|session| session.speaker() == Some(key));
+        self.attention.session(key).map(|session| self.view(session, behind.map(Session::key)))
     }
 
     /// Returns the processes of this machine that live sessions are known to run in: if one is gone, feed
@@ -59,7 +67,7 @@ impl Engine {
         self.attention.sessions().filter_map(Session::known_process).collect()
     }
 
-    fn view(&self, session: &Session) -> SessionView {
+    fn view(&self, session: &Session, linked: Option<&SessionKey>) -> SessionView {
         let key = session.key();
         let wait = session.shown_wait().filter(|_| !session.is_stale());
         let state = match (wait, session.phase()) {
@@ -73,9 +81,6 @@ impl Engine {
         };
         let counts = self.counts.get(key).copied().unwrap_or_default();
         let prefix = format!("{}-", session.host());
-        let linked = self.attention.sessions().find(|other| {
-            other.is_posted() && self.attention.linked(other).is_some_and(|own| own.key() == key)
-        });
         SessionView {
             key: key.clone(),
             host: session.host().to_owned(),
@@ -95,7 +100,7 @@ impl Engine {
             turns: counts.turns,
             tools: counts.tools,
             waits: session.closed_waits(),
-            linked: linked.map(|other| other.key().clone()),
+            linked: linked.cloned(),
             evidence: session
                 .evidence()
                 .map(|evidence| Evidence {

@@ -2,10 +2,15 @@
 //!
 //! Validation follows the reference's rules and error texts; extra members are accepted (overview section 5).
 
+use std::fmt;
+
 use serde::Serialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::ids::MAX_SESSION_ID_BYTES;
+use crate::replace_lone_surrogates;
 
 /// Why a session is stuck, in the reference's two words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -88,6 +93,12 @@ pub enum InvalidEvent {
         /// Column, from 1 (0: before the first).
         column: usize,
     },
+    /// The body is not UTF-8.
+    #[error("Invalid event: malformed JSON: byte {byte} is not UTF-8")]
+    NotText {
+        /// The first byte that is not, from 1.
+        byte: usize,
+    },
     /// The body is JSON but not an object.
     #[error("Invalid event: expected a JSON object")]
     NotAnObject,
@@ -128,9 +139,10 @@ impl NormalizedEvent {
     /// # Errors
     /// The first rule that is broken, in the order: JSON, `type`, then the fields as the reference lists them.
     pub fn parse(body: &[u8]) -> Result<NormalizedEvent, InvalidEvent> {
-        let value: Value = serde_json::from_slice(body)
-            .map_err(|error| InvalidEvent::Json { line: error.line(), column: error.column() })?;
-        let Value::Object(members) = value else { return Err(InvalidEvent::NotAnObject) };
+        let body = std::str::from_utf8(body)
+            .map_err(|error| InvalidEvent::NotText { byte: error.valid_up_to() + 1 })?;
+        // Producers cut texts inside a character: as with hooks, the half is replaced and the event is kept.
+        let members = read(&replace_lone_surrogates(body))?;
         let kind = match members.get("type") {
             None => return Err(InvalidEvent::Missing("type")),
             Some(Value::String(kind)) => kind.as_str(),
@@ -195,6 +207,41 @@ impl NormalizedEvent {
         }
     }
 }
+
+/// Reads the known members of an object, the last of each name; others may be of any shape and depth.
+fn read(body: &str) -> Result<Map<String, Value>, InvalidEvent> {
+    struct Members;
+    impl<'de> Visitor<'de> for Members {
+        type Value = Map<String, Value>;
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("an object")
+        }
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut members = Map::new();
+            while let Some(name) = map.next_key::<String>()? {
+                if MEMBERS.contains(&name.as_str()) {
+                    // A member of a wrong shape is named later; how deep it goes does not matter.
+                    let value = map.next_value::<&RawValue>()?;
+                    members.insert(name, serde_json::from_str(value.get()).unwrap_or(Value::Null));
+                } else {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+            Ok(members)
+        }
+    }
+    let malformed =
+        |error: serde_json::Error| InvalidEvent::Json { line: error.line(), column: error.column() };
+    let whole: &RawValue = serde_json::from_str(body).map_err(malformed)?;
+    if !whole.get().starts_with('{') {
+        return Err(InvalidEvent::NotAnObject);
+    }
+    let mut reader = serde_json::Deserializer::from_str(whole.get());
+    reader.deserialize_map(Members).map_err(malformed)
+}
+
+const MEMBERS: [&str; 8] =
+    ["type", "sessionId", "paneId", "cwd", "transcriptPath", "reason", "message", "timestamp"];
 
 fn text(members: &Map<String, Value>, field: &'static str) -> Result<String, InvalidEvent> {
     match members.get(field) {
@@ -305,6 +352,28 @@ mod tests {
                 .unwrap_err()
                 .to_string()
                 .starts_with("Invalid event: malformed JSON")
+        );
+    }
+
+    #[test]
+    fn a_cut_character_and_a_deep_extra_member_lose_no_wait() {
+        let deep = "[".repeat(5_000) + &"]".repeat(5_000);
+        let body = STUCK.replacen("npm install", "cut emoji \\ud83d", 1).replacen(
+            '{',
+            &format!("{{\"x\":{deep},"),
+            1,
+        );
+        let NormalizedEvent::Stuck { message, .. } = NormalizedEvent::parse(body.as_bytes()).unwrap() else {
+            panic!()
+        };
+        assert_eq!(message, "Tool: Bash | Command: cut emoji \u{fffd}");
+        assert_eq!(
+            NormalizedEvent::parse(b"{\xff}").unwrap_err().to_string(),
+            "Invalid event: malformed JSON: byte 2 is not UTF-8"
+        );
+        assert_eq!(
+            refused("sessionId", serde_json::json!([[1]])),
+            "Invalid event: field 'sessionId' must be a string"
         );
     }
 

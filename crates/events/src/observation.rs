@@ -151,6 +151,8 @@ pub enum Signal {
         message: String,
         /// Work that goes on in the background and will wake the agent.
         background: bool,
+        /// Certainly the main agent's: the host build tells a subagent's end apart (case F-045).
+        main_for_sure: bool,
         /// Nobody is told (the human pressed the key himself).
         quiet: bool,
     },

@@ -151,3 +151,35 @@ fn the_engine_rests_when_a_wait_is_over_before_its_call() {
     let due = herd.engine.next_deadline_ms();
     assert!(due.is_none_or(|due| due > herd.now.mono_ms + 60_000), "nothing is due soon: {due:?}");
 }
+
+#[test]
+fn a_settled_permission_does_not_hide_the_next_turn_end() {
+    let bash = r#""tool_name":"Bash","tool_input":{"command":"make"}"#;
+    let mut herd = Herd::new();
+    herd.claude("1", "UserPromptSubmit", r#""prompt":"x""#);
+    herd.claude("1", "PreToolUse", &format!(r#"{bash},"tool_use_id":"t1""#));
+    herd.claude("1", "PermissionRequest", bash);
+    herd.act(HumanAct::Settle(key("claude-1")));
+    herd.wait(5_000);
+    herd.claude("1", "PostToolUse", &format!(r#"{bash},"tool_use_id":"t1""#));
+    assert_eq!(herd.state("claude-1"), "working");
+    herd.claude("1", "Stop", "");
+    assert_eq!(herd.queue(), ["claude-1"]);
+}
+
+#[test]
+fn a_stale_wait_comes_back_with_a_stuck_when_its_session_speaks() {
+    let mut herd = Herd::new();
+    herd.hook("claude", r#"{"session_id":"1","hook_event_name":"Stop"}"#, herdbook_events::Origin::default());
+    herd.wait(25 * 3_600_000);
+    assert_eq!(herd.state("claude-1"), "unknown");
+    herd.take_published();
+    herd.hook(
+        "claude",
+        r#"{"session_id":"1","hook_event_name":"Notification","notification_type":"idle_prompt"}"#,
+        herdbook_events::Origin::default(),
+    );
+    assert_eq!(herd.take_published(), ["stuck claude-1"]);
+    herd.wait(25 * 3_600_000);
+    assert_eq!(herd.take_published(), ["unstuck claude-1"], "and it ages again");
+}

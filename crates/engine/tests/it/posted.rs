@@ -143,3 +143,37 @@ fn a_posted_session_behind_a_hooked_one_is_not_called_out() {
     herd.wait(5_000);
     assert!(herd.calls.is_empty(), "{:?}", herd.calls);
 }
+
+#[test]
+fn a_secret_in_a_posted_event_is_marked_wherever_it_goes() {
+    let token = format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+    let mut herd = Herd::new();
+    herd.stuck("a", 1_000, &format!("run with GITHUB_TOKEN={token}"));
+    let kept: Vec<&str> = herd.journal.iter().map(|record| record.payload.get()).collect();
+    assert!(kept.iter().all(|payload| !payload.contains(&token)), "{kept:?}");
+    assert!(herd.engine.queue(herd.now)[0].message.contains("[redacted:"));
+    assert!(herd.published.iter().all(|event| !serde_json::to_string(event).unwrap().contains(&token)));
+}
+
+#[test]
+fn the_stream_says_so_when_a_posted_wait_starts_or_stops_to_stand_behind_a_hooked_session() {
+    let mut herd = Herd::new();
+    herd.stuck("1", 9, "quiet");
+    assert_eq!(herd.take_published(), ["registered 1", "stuck 1"]);
+    herd.claude("1", "UserPromptSubmit", r#""prompt":"x""#);
+    assert_eq!(herd.take_published(), ["registered claude-1", "unstuck 1"]);
+    herd.claude("1", "SessionEnd", "");
+    assert_eq!(herd.take_published(), ["ended claude-1", "stuck 1"]);
+    herd.tell("ended", "1");
+    assert_eq!(herd.take_published(), ["unstuck 1", "ended 1"]);
+}
+
+#[test]
+fn a_session_adopted_from_a_post_speaks_for_the_others_on_its_pane() {
+    let mut herd = Herd::new();
+    herd.tell("registered", "claude-1");
+    herd.claude("1", "UserPromptSubmit", r#""prompt":"x""#);
+    herd.stuck("1", 9, "quiet");
+    herd.claude("1", "Stop", "");
+    assert_eq!(herd.queue(), ["claude-1"]);
+}

@@ -1,6 +1,7 @@
 //! What Claude Code's hooks say about waiting (host notes 5 to 7, recordings of 2.1.332).
 
 use herdbook_events::observation::{Signal, WaitKind};
+use herdbook_events::origin::Terminal;
 use herdbook_events::{CanonicalEvent, Field, Origin};
 use serde::Deserialize;
 
@@ -34,6 +35,7 @@ fn attended(origin: &Origin) -> Option<bool> {
         (Some("1"), _) => Some(true),
         (Some("0"), _) => Some(false),
         (_, Some(entrypoint)) if entrypoint.starts_with("sdk") => Some(false),
+        (_, Some("cli")) if origin.tty != Terminal::None => Some(true),
         _ => None,
     }
 }
@@ -94,7 +96,9 @@ fn agent_id(event: &CanonicalEvent) -> Option<String> {
 
 fn turn_over(event: &CanonicalEvent, kind: WaitKind, background: bool) -> Signal {
     let message = first_of([event.native_text("last_assistant_message")], TURN_OVER);
-    Signal::TurnEnded { kind, message, background, quiet: kind == WaitKind::Interrupted }
+    // Builds that list background tasks name the subagent on its own Stop.
+    let main_for_sure = event.native_member("background_tasks").is_some();
+    Signal::TurnEnded { kind, message, background, main_for_sure, quiet: kind == WaitKind::Interrupted }
 }
 
 fn failed(event: &CanonicalEvent) -> Signal {
@@ -102,7 +106,7 @@ fn failed(event: &CanonicalEvent) -> Signal {
     let said = [event.native_text("error_details"), event.native_text("last_assistant_message")];
     let said: Vec<String> = said.into_iter().flatten().filter(|text| !text.is_empty()).collect();
     let message = first_of([Some(format!("{error}: {}", said.join(" | ")))], &error);
-    Signal::TurnEnded { kind: WaitKind::Error, message, background: false, quiet: false }
+    Signal::TurnEnded { kind: WaitKind::Error, message, background: false, main_for_sure: true, quiet: false }
 }
 
 /// True when the host lists work that will wake the agent: background tasks not explicitly finished, or scheduled

@@ -69,5 +69,11 @@ fn turn_over(kind: WaitKind, message: Option<String>) -> Signal {
     let default =
         if kind == WaitKind::Interrupted { "Interrupted. Waiting for your next prompt." } else { TURN_OVER };
     let message = first_of([message], default);
-    Signal::TurnEnded { kind, message, background: false, quiet: kind == WaitKind::Interrupted }
+    Signal::TurnEnded {
+        kind,
+        message,
+        background: false,
+        main_for_sure: true,
+        quiet: kind == WaitKind::Interrupted,
+    }
 }

@@ -40,5 +40,11 @@ fn turn_over(event: &CanonicalEvent) -> Signal {
     };
     let said = [event.native_text("error_message"), event.native_text("last_assistant_message")];
     let message = first_of(said, "The turn is over. Waiting for your next prompt.");
-    Signal::TurnEnded { kind, message, background: false, quiet: kind == WaitKind::Interrupted }
+    Signal::TurnEnded {
+        kind,
+        message,
+        background: false,
+        main_for_sure: false,
+        quiet: kind == WaitKind::Interrupted,
+    }
 }
