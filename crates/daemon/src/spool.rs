@@ -17,6 +17,8 @@ const TEMP_AGE_MS: u64 = 10_000;
 /// The spool as its one reader sees it.
 pub(crate) struct Drain {
     dir: PathBuf,
+    /// This boot, as the names of entries tell it.
+    boot: u32,
     kept: Arc<Kept>,
     /// A gap record about lost events is on its way.
     telling: Arc<AtomicBool>,
@@ -41,7 +43,12 @@ impl Drain {
         let dir = state_dir.join(herdbook_wire::paths::SPOOL);
         // Whatever cannot be recovered stays; the folder may not be there at all.
         drop(spool::recover_temps(&dir, clock::wall_ms(), TEMP_AGE_MS));
-        Drain { dir, kept: Arc::new(kept), telling: Arc::new(AtomicBool::new(false)) }
+        Drain {
+            dir,
+            boot: clock::boot_prefix(),
+            kept: Arc::new(kept),
+            telling: Arc::new(AtomicBool::new(false)),
+        }
     }
 
     /// Sets what is called, on the journal's thread, when files can be removed.
@@ -56,12 +63,23 @@ impl Drain {
     }
 
     /// Lists what waits and is not on its way already, in the order in which the hooks ran.
+    ///
+    /// A listing is no snapshot: of files that are made meanwhile it may show a later one and not an earlier one. Hooks
+    /// of a session run one after another, so whatever started before the listing has its predecessors in it; what
+    /// started later is left for the next listing.
     pub(crate) fn waiting(&self) -> Vec<Entry> {
+        let begun_us = clock::boot_us();
         // A folder that cannot be read is tried again in a second.
         let mut entries = spool::entries(&self.dir).unwrap_or_default();
         let flying = lock(&self.kept.flying);
-        entries.retain(|entry| !flying.contains(&entry.delivery));
+        entries.retain(|entry| !flying.contains(&entry.delivery) && self.started_before(entry, begun_us));
         entries
+    }
+
+    fn started_before(&self, entry: &Entry, boot_us: u64) -> bool {
+        // The upper 10 bits of a delivery id are the microseconds within its stamp.
+        let started_us = entry.stamp_ms.saturating_mul(1_000) + (entry.delivery >> 118) as u64;
+        entry.boot != self.boot || started_us < boot_us
     }
 
     /// Reads one entry. The error is nothing when it stays for later, or words about an event that is lost.
