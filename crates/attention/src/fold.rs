@@ -3,17 +3,15 @@
 //! Sources of the rules: NOTES sections 5 to 7 of the host facts and the field cases named beside each rule.
 
 use herdbook_events::observation::{Observation, Signal, ToolUse};
-use herdbook_events::{Reason, SessionKey, WaitKind};
+use herdbook_events::{SessionKey, WaitKind};
 
 use crate::herd::{Attention, registered, transition};
 use crate::session::{Cause, Moment, OpenTool, OverTool, Phase, Session, Transition, Wait};
+use crate::turn::Ended;
 
 /// A tool use that starts this soon after a request is a sibling of the same batch, not proof of an answer:
 /// tools of one batch start within some 100 ms, and nobody answers a dialog that fast.
 const SIBLING_MS: u64 = 250;
-
-/// `idle` reminders come 60 s after the turn; one that follows activity this closely is about an older turn.
-const REMINDER_QUIET_MS: u64 = 30_000;
 
 impl Attention {
     /// Folds one observation of a hook-fed session.
@@ -223,75 +221,6 @@ impl Attention {
         Some(parent.key.clone())
     }
 
-    fn started(
-        &mut self,
-        key: &SessionKey,
-        at: Moment,
-        cause: &Cause,
-        replaces: bool,
-        out: &mut Vec<Transition>,
-    ) {
-        let Some(session) = self.sessions.get_mut(key) else { return };
-        if session.is_late(cause) {
-            return;
-        }
-        let process = session.process;
-        let host = session.host.clone();
-        let fresh =
-            session.main_stamp_ms.is_none() && session.phase == Phase::Registered && session.waits.is_empty();
-        session.moved(at, cause);
-        session.children.clear();
-        session.open_tools.clear();
-        session.over_tools.clear();
-        if !fresh {
-            out.extend(self.close(key, at, cause, |_| true));
-            self.enter(key, Phase::Registered, at);
-            if let Some(session) = self.sessions.get_mut(key) {
-                session.since = at;
-                session.note(at, cause);
-                out.push(transition(session, registered(session, at), cause));
-            }
-        }
-        // One process holds one session: the former one is over, whatever order the two events come in (case F-040).
-        if let (true, Some(process)) = (replaces, process) {
-            let former: Vec<SessionKey> = self
-                .sessions()
-                .filter(|other| other.key != *key && other.is_live() && other.host == host)
-                .filter(|other| other.process == Some(process))
-                .map(|other| other.key.clone())
-                .collect();
-            for other in former {
-                out.extend(self.end(&other, at, cause));
-            }
-        }
-    }
-
-    fn prompted(
-        &mut self,
-        key: &SessionKey,
-        at: Moment,
-        cause: &Cause,
-        main: bool,
-        human: bool,
-        out: &mut Vec<Transition>,
-    ) {
-        let Some(session) = self.sessions.get_mut(key) else { return };
-        // Codex reports a subagent's task as a prompt with its agent id: not the human's.
-        if !main || session.is_late(cause) {
-            return;
-        }
-        session.moved(at, cause);
-        session.note(at, cause);
-        session.background = false;
-        session.open_tools.retain(|open| open.agent.is_some());
-        if human {
-            session.children.clear();
-        }
-        // The host's own prompt (a finished background task) starts a turn but answers no question.
-        out.extend(self.close(key, at, cause, |wait| human || !wait.is_blocking()));
-        self.enter(key, Phase::Working, at);
-    }
-
     fn tool_starting(
         &mut self,
         key: &SessionKey,
@@ -380,7 +309,7 @@ impl Attention {
         if agent.is_none() {
             self.working_if_quiet(key, at, cause);
             if tool.starts_agent {
-                self.sessions.retain(|_, session| session.parent.as_ref() != Some(key));
+                self.drop_ghosts(key);
             }
         }
     }
@@ -454,141 +383,9 @@ impl Attention {
         }
         out.extend(opened);
     }
-
-    #[expect(clippy::too_many_arguments, reason = "the parts of one signal, matched apart by the caller")]
-    fn reminded(
-        &mut self,
-        key: &SessionKey,
-        at: Moment,
-        cause: &Cause,
-        seen: &Observation,
-        kind: WaitKind,
-        message: &str,
-        out: &mut Vec<Transition>,
-    ) {
-        let Some(session) = self.sessions.get(key) else { return };
-        if session.is_headless() || session.settled.is_some() {
-            return;
-        }
-        let blocked = session.waits.iter().any(Wait::is_blocking);
-        let opens = match kind {
-            // 'Waiting for your input' confirms; it opens only where the turn's end was lost (case F-008).
-            WaitKind::TurnEnd => {
-                session.waits.is_empty()
-                    && !session.background
-                    && matches!(session.phase, Phase::Working | Phase::Unknown)
-                    && at.at_ms.saturating_sub(session.active.at_ms) >= REMINDER_QUIET_MS
-            }
-            // It comes seconds late: where the host sends requests, they decide (case F-021).
-            WaitKind::Elicitation => !blocked && !session.elicits,
-            WaitKind::Permission if session.asks_nobody => false,
-            _ => !blocked && !session.asks_by_request,
-        };
-        if opens {
-            let returns = session.waits.is_empty();
-            let wait = new_wait(kind, None, None, message, cause, seen);
-            out.extend(self.open(key, at, cause, wait, None));
-            if !returns {
-                self.close(key, at, cause, |wait| !wait.is_blocking());
-            }
-        }
-    }
-
-    fn turn_ended(
-        &mut self,
-        at: Moment,
-        cause: &Cause,
-        seen: &Observation,
-        ended: &Ended<'_>,
-        out: &mut Vec<Transition>,
-    ) {
-        let Ended { kind, message, background, sure, quiet } = *ended;
-        let key = &seen.session;
-        let Some(session) = self.sessions.get_mut(key) else { return };
-        if session.is_late(cause) {
-            return;
-        }
-        // Old builds send a subagent's Stop without its id, while the agent tool is open (case F-045).
-        let inside_agent_tool =
-            session.open_tools.iter().any(|open| open.agent.is_none() && open.tool.starts_agent);
-        if inside_agent_tool && !sure && kind == WaitKind::TurnEnd {
-            return;
-        }
-        let settled = session.settled.filter(|kind| kind.reason() == Reason::Stopped);
-        let repeat = session.waits.iter().any(|wait| !wait.is_blocking()) || settled.is_some();
-        session.moved(at, cause);
-        session.settled = settled;
-        session.background = background;
-        session.open_tools.retain(|open| open.agent.is_some());
-        let headless = session.is_headless();
-        if !background {
-            session.children.clear();
-        }
-        let blocking_over =
-            |wait: &Wait| wait.is_blocking() && (kind == WaitKind::Interrupted || wait.agent.is_none());
-        let ghosts: Vec<SessionKey> = self
-            .sessions
-            .values()
-            .filter(|s| s.parent.as_ref() == Some(key))
-            .map(|s| s.key.clone())
-            .collect();
-        for ghost in ghosts {
-            self.sessions.remove(&ghost);
-        }
-        if background || headless {
-            // Work that goes on will wake the agent; a headless run has nobody to call.
-            out.extend(self.close(key, at, cause, blocking_over));
-            self.enter(key, if background { Phase::Working } else { Phase::Idle }, at);
-            if let Some(session) = self.sessions.get_mut(key) {
-                session.note(at, cause);
-            }
-            return;
-        }
-        if repeat {
-            out.extend(self.close(key, at, cause, blocking_over));
-            return;
-        }
-        let mut wait = new_wait(kind, None, None, message, cause, seen);
-        if quiet {
-            wait.announce_at_ms = None;
-        }
-        let opened = self.open(key, at, cause, wait, None);
-        self.close(key, at, cause, blocking_over);
-        out.extend(opened.and_then(|_| {
-            let session = self.sessions.get(key)?;
-            Some(transition(session, crate::herd::stuck(session, at)?, cause))
-        }));
-    }
-
-    /// A sign of work of the main agent: it works, unless it waits.
-    fn working_if_quiet(&mut self, key: &SessionKey, at: Moment, cause: &Cause) {
-        let Some(session) = self.sessions.get_mut(key) else { return };
-        if !session.waits.is_empty() || session.is_late(cause) {
-            return;
-        }
-        match session.settled {
-            // What the human settled was answered after all.
-            Some(kind) if kind.reason() == Reason::Permission => session.settled = None,
-            Some(_) => return,
-            None if matches!(session.phase, Phase::Idle | Phase::Ended) => return,
-            None => {}
-        }
-        session.active = at;
-        session.note(at, cause);
-        self.enter(key, Phase::Working, at);
-    }
 }
 
-/// The parts of [`Signal::TurnEnded`].
-struct Ended<'a> {
-    kind: WaitKind,
-    message: &'a str,
-    background: bool,
-    sure: bool,
-    quiet: bool,
-}
-
-fn new_wait(
+pub(crate) fn new_wait(
     kind: WaitKind,
     agent: Option<String>,
     tool: Option<ToolUse>,

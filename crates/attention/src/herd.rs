@@ -465,16 +465,13 @@ impl Attention {
             let event = NormalizedEvent::Ended { session_id: key.to_string(), timestamp: at.wall_ms.max(1) };
             transitions.push(transition(session, event, cause));
         }
-        let ghosts: Vec<SessionKey> = self
-            .sessions
-            .values()
-            .filter(|s| s.parent.as_ref() == Some(key))
-            .map(|s| s.key.clone())
-            .collect();
-        for ghost in ghosts {
-            self.sessions.remove(&ghost);
-        }
+        self.drop_ghosts(key);
         transitions
+    }
+
+    /// Forgets the ghosts inside a session's process.
+    pub(crate) fn drop_ghosts(&mut self, key: &SessionKey) {
+        self.sessions.retain(|_, session| session.parent.as_ref() != Some(key));
     }
 
     /// Moves old ended sessions out of memory and old tombstones out of existence.

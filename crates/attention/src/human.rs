@@ -1,9 +1,9 @@
 //! The human's verbs: skip, snooze, pin, settle; and what the process table says.
 
-use herdbook_events::SessionKey;
+use herdbook_events::{Process, SessionKey};
 
 use crate::herd::Attention;
-use crate::session::{Cause, Moment, Phase, Transition};
+use crate::session::{Cause, Moment, Phase, Session, Transition};
 
 impl Attention {
     /// Puts an entry (none: the head) behind the others for the cooldown. Returns its session.
@@ -51,19 +51,25 @@ impl Attention {
     }
 
     /// A process of this machine is gone: its sessions are over.
-    pub fn process_gone(&mut self, at: Moment, cause: &Cause, pid: u32) -> Vec<Transition> {
-        let gone: Vec<SessionKey> = self
-            .sessions()
-            .filter(|session| session.is_live() && session.machine.is_none())
-            .filter(|session| session.process.is_some_and(|process| process.pid == pid))
-            .map(|session| session.key.clone())
-            .collect();
-        gone.iter().flat_map(|key| self.end(key, at, cause)).collect()
+    pub fn process_gone(&mut self, at: Moment, cause: &Cause, gone: Process) -> Vec<Transition> {
+        let over: Vec<SessionKey> = self.inside(gone).map(|session| session.key.clone()).collect();
+        over.iter().flat_map(|key| self.end(key, at, cause)).collect()
     }
 
     /// True when a live session's agent is that process.
-    pub fn knows_process(&self, pid: u32) -> bool {
-        self.sessions()
-            .any(|session| session.is_live() && session.process.is_some_and(|process| process.pid == pid))
+    pub fn knows_process(&self, process: Process) -> bool {
+        self.inside(process).next().is_some()
+    }
+
+    /// Live sessions of this machine in a process. A pid alone means any process that had it.
+    fn inside(&self, process: Process) -> impl Iterator<Item = &Session> {
+        self.sessions().filter(move |session| {
+            session.is_live()
+                && session.machine.is_none()
+                && session.process.is_some_and(|own| {
+                    own.pid == process.pid
+                        && (own.start == process.start || own.start.is_none() || process.start.is_none())
+                })
+        })
     }
 }

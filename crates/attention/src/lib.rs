@@ -1,8 +1,8 @@
 //! The attention fold: who waits for the human, since when, for what.
 //!
 //! Pure: observations, posted events and human acts go in with a [`Moment`]; [`Transition`]s come out, and the queue
-//! can be read at any time. It knows no host and no journal format. Start with [`Attention`], then `fold.rs` for the
-//! rules about hooks, `posted.rs` for normalized events, `queue.rs` for the order.
+//! can be read at any time. It knows no host and no journal format. Start with [`Attention`], then `fold.rs` and `turn.rs`
+//! for the rules about hooks, `posted.rs` for normalized events, `queue.rs` for the order.
 
 mod fold;
 mod herd;
@@ -10,6 +10,7 @@ mod human;
 mod posted;
 mod queue;
 mod session;
+mod turn;
 
 pub use herd::{Attention, Call, Limits};
 pub use queue::Entry;

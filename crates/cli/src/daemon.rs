@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use herdbook_api::{Client, ClientError};
-use herdbook_wire::paths::{SPOOL, check_dir, sockets, state_dir};
+use herdbook_wire::paths::{PathError, SPOOL, check_dir, sockets, state_dir};
 use herdbook_wire::spool;
 
 use crate::env::Env;
@@ -24,12 +24,17 @@ impl Daemon {
     /// # Errors
     /// The places cannot be told.
     pub fn of(env: &Env) -> Result<Daemon, Problem> {
+        let state = match state_dir(&env.places) {
+            // The runtime folder may do without a state folder, but not with one that was misspelt.
+            Err(error @ PathError::Relative { .. }) => return Err(error.into()),
+            state => state.ok(),
+        };
         let places = sockets(&env.places)?.into_iter().filter(|place| {
             // A folder of ours that others can change may hold a stranger's socket.
             !place.guarded || place.path.parent().is_some_and(|folder| check_dir(folder).is_ok())
         });
         let client = Client::new(places.map(|place| place.path).collect());
-        Ok(Daemon { client, state: state_dir(&env.places).ok() })
+        Ok(Daemon { client, state })
     }
 
     /// Sets how long one answer may take.

@@ -16,9 +16,10 @@ pub enum Exit {
     Down = 3,
     /// No session has that name, or more than one has.
     NoSession = 4,
-    /// Nobody waits, or there is nowhere to go back to.
+    /// Nobody waits, that session does not, or there is nowhere to go back to.
     Nothing = 5,
-    /// Somebody waits, but no pane could be gone to: it is gone, uncertain, or on another tmux server.
+    /// Somebody waits, but no pane could be gone to: it is gone, uncertain, or on another tmux server, or the named
+    /// client is not there.
     NoPane = 6,
     /// A daemon runs already on this state folder.
     Running = 7,

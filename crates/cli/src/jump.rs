@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 use herdbook_api::v1::Pane;
 use herdbook_machine::{
-    Binding, Caller, Command, JumpError, JumpPlan, JumpTarget, Place, Proc, Tmux, TmuxError, jump_plan,
-    replace_file,
+    Binding, Caller, Command, JumpError, JumpPlan, JumpTarget, PaneState, Place, Proc, Tmux, TmuxError,
+    jump_plan, replace_file,
 };
 use herdbook_redact::tmux_option_text;
 use herdbook_wire::paths::{check_dir, state_dir};
@@ -52,13 +52,39 @@ impl Whereabouts {
         });
         Whereabouts { tmux, pane, client: client.map(str::to_owned) }
     }
+
+    /// Returns the socket of the tmux server we were called from.
+    pub fn socket(&self) -> Option<String> {
+        let server = self.tmux.as_deref().and_then(Tmux::of_env)?;
+        Some(server.socket().to_string_lossy().into_owned())
+    }
+
+    /// Shows words in the message line of the human's tmux client, if one is known.
+    pub fn show(&self, words: &str) {
+        if let (Some(client), Some(pane)) = (&self.client, &self.pane)
+            && !words.is_empty()
+        {
+            show_on_client(&pane.socket, client, words);
+        }
+    }
+
+    /// Takes note of a jump: words belong on the server that was gone to.
+    pub fn arrived(&mut self, client: String, pane: &Pane) {
+        self.client = Some(client);
+        self.pane = Some(pane.clone());
+    }
 }
 
 /// How a jump ended.
 #[derive(Debug)]
 pub enum Arrival {
-    /// The client on this terminal shows the pane now.
-    Moved(String),
+    /// A client shows the pane now.
+    Moved {
+        /// Its terminal.
+        client: String,
+        /// The pane it showed before.
+        from: Option<Pane>,
+    },
     /// The human is on another tmux server, or we have no terminal to attach: this is what to type.
     Type(String),
     /// There is no such pane any more, or it is not the agent's.
@@ -101,8 +127,12 @@ pub fn go(
     match plan {
         JumpPlan::SwitchClient { .. } => {
             let own = whereabouts.pane.as_ref().map(|own| own.pane.as_str());
-            let moved = server.jump(&place, whereabouts.client.as_deref(), own);
-            Ok(Arrival::Moved(moved.map_err(Problem::Tmux)?))
+            // Asked before the move; a caller outside of tmux and a key binding do not know it themselves.
+            let before = if own.is_none() { server.clients().unwrap_or_default() } else { Vec::new() };
+            let client = server.jump(&place, whereabouts.client.as_deref(), own).map_err(Problem::Tmux)?;
+            let shown = before.into_iter().find(|known| known.tty == client).map(|known| known.pane);
+            let from = whereabouts.pane.clone().or(shown.map(|shown| Pane { pane: shown, ..pane.clone() }));
+            Ok(Arrival::Moved { client, from })
         }
         JumpPlan::Attach { .. } if io::stdin().is_terminal() && io::stdout().is_terminal() => {
             before_attach()?;
@@ -139,6 +169,11 @@ fn attach_line(pane: &Pane, place: &Place) -> String {
     }
 }
 
+/// True when the server at that socket lists the pane.
+pub fn has_pane(socket: &str, pane: &str) -> bool {
+    matches!(Tmux::at(socket).pane_state(pane), PaneState::Exists)
+}
+
 fn is_gone(server: &Tmux) -> bool {
     matches!(server.server(), Err(TmuxError::NoServer(_)))
 }
@@ -149,7 +184,7 @@ fn server_pid(tmux: &str) -> Option<u32> {
 
 /// Shows words in the message line of a tmux client: a key binding has no other place for them. It is a courtesy; that
 /// it fails is no failure.
-pub fn show_on_client(socket: &str, client: &str, words: &str) {
+fn show_on_client(socket: &str, client: &str, words: &str) {
     let _ = Command::new("tmux")
         .env("LC_ALL", "C.UTF-8")
         .args(["-u", "-S", socket, "display-message", "-c", client])

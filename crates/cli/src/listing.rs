@@ -4,6 +4,20 @@ use crate::model::{Row, is_resting, short_names};
 use crate::printer::{Line, Printer, Style};
 use crate::text::age;
 
+/// Columns between two columns of the table.
+const GAP: usize = 2;
+/// Least room for a message that is as long.
+const MESSAGE_COLUMNS: usize = 10;
+/// Least columns of a session's name.
+const SESSION_COLUMNS: usize = 8;
+/// Place of the session's name.
+const SESSION: usize = 1;
+/// Places of the columns that a narrow terminal does without.
+const KIND: usize = 3;
+const HOST: usize = 5;
+const PANE: usize = 6;
+const CWD: usize = 7;
+
 /// Most columns a directory takes.
 const CWD_COLUMNS: usize = 24;
 
@@ -17,21 +31,53 @@ pub fn print(printer: &mut Printer, rows: &[Row], home: Option<&str>, now_ms: u6
     for (row, name) in rows.iter().zip(&names) {
         table.push(cells(row, name, home, now_ms));
     }
+    drop_columns(&mut table, printer.width());
     let columns = table[0].len();
-    let widths: Vec<usize> = (0..columns)
-        .map(|column| table.iter().map(|cells| cells[column].width()).max().unwrap_or(0))
-        .collect();
+    let widths = widths(&table);
     for cells in table {
         let mut line = Line::new();
         for (place, cell) in cells.into_iter().enumerate() {
             let fill = widths[place] - cell.width();
             // An empty column takes no room; the last one is as long as it is.
-            let gap = if place + 1 == columns || widths[place] == 0 { 0 } else { fill + 2 };
+            let gap = if place + 1 == columns || widths[place] == 0 { 0 } else { fill + GAP };
             line = line.join(cell).spaces(gap);
         }
         printer.row(&line)?;
     }
     Ok(())
+}
+
+fn widths(table: &[Vec<Line>]) -> Vec<usize> {
+    (0..table[0].len())
+        .map(|column| table.iter().map(|cells| cells[column].width()).max().unwrap_or(0))
+        .collect()
+}
+
+/// Makes room for the message, the last column, on a narrow terminal: takes columns out, then cuts the sessions' names.
+/// Age and message always stay.
+fn drop_columns(table: &mut [Vec<Line>], width: Option<usize>) {
+    let Some(limit) = width else { return };
+    for dispensable in [HOST, CWD, PANE, KIND] {
+        if overflow(table, limit) == 0 {
+            return;
+        }
+        for cells in table.iter_mut() {
+            // Emptied, not removed: the places of the others stay as they are.
+            cells[dispensable] = Line::new();
+        }
+    }
+    let room = widths(table)[SESSION].saturating_sub(overflow(table, limit)).max(SESSION_COLUMNS);
+    for cells in table.iter_mut() {
+        cells[SESSION] = std::mem::take(&mut cells[SESSION]).cut(room);
+    }
+}
+
+/// Returns how many columns the table is too wide for a message that can be read.
+fn overflow(table: &[Vec<Line>], limit: usize) -> usize {
+    let widths = widths(table);
+    let (message, others) = widths.split_last().map_or((0, &[][..]), |(last, others)| (*last, others));
+    let taken: usize = others.iter().filter(|width| **width > 0).map(|width| width + GAP).sum();
+    (taken + message.min(MESSAGE_COLUMNS)).saturating_sub(limit)
 }
 
 fn header() -> Vec<Line> {
@@ -97,6 +143,40 @@ fn short_cwd(cwd: &str, home: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::tests::row;
+
+    /// A table as wide as `ls` prints it for a session with long cells.
+    fn names_at(width: usize) -> Vec<String> {
+        let names = ["#", "SESSION", "STATE", "KIND", "AGE", "HOST", "PANE", "CWD", "MESSAGE"];
+        let shown = widths(&table_at(width, "4f1d7c52…")).into_iter().zip(names);
+        shown.filter(|(width, _)| *width > 0).map(|(_, name)| name.to_owned()).collect()
+    }
+
+    fn table_at(width: usize, name: &str) -> Vec<Vec<Line>> {
+        let mut row = row("claude-4f1d7c52-8a36-4be0", 1);
+        row.session.cwd = "/srv/clients/northern-lights/services/checkout".into();
+        if let Some(entry) = &mut row.entry {
+            entry.last_message = "which test first, the slow one?".into();
+        }
+        let mut table = vec![header(), cells(&row, name, None, 1_000)];
+        drop_columns(&mut table, Some(width));
+        table
+    }
+
+    #[test]
+    fn a_narrow_terminal_keeps_age_and_message() {
+        let all = ["#", "SESSION", "STATE", "KIND", "AGE", "HOST", "PANE", "CWD", "MESSAGE"];
+        assert_eq!(names_at(100), all);
+        // 3 + 11 + 7 + 10 + 5 + 8 + 6 + 26 columns stand before a message of at least 10.
+        assert_eq!(names_at(86), all);
+        assert_eq!(names_at(85), ["#", "SESSION", "STATE", "KIND", "AGE", "PANE", "CWD", "MESSAGE"]);
+        assert_eq!(names_at(77), ["#", "SESSION", "STATE", "KIND", "AGE", "PANE", "MESSAGE"]);
+        assert_eq!(names_at(50), ["#", "SESSION", "STATE", "KIND", "AGE", "MESSAGE"]);
+        assert_eq!(names_at(40), ["#", "SESSION", "STATE", "AGE", "MESSAGE"]);
+        // 3 + 7 + 5 columns and the message leave 13 for the name and 2 for the gap.
+        assert_eq!(widths(&table_at(40, "nightly-checks-2"))[SESSION], 13);
+        assert_eq!(widths(&table_at(20, "nightly-checks-2"))[SESSION], SESSION_COLUMNS);
+    }
 
     #[test]
     fn a_directory_is_shortened_from_its_front() {

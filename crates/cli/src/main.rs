@@ -12,6 +12,7 @@ mod demo;
 mod env;
 mod error;
 mod exit;
+mod guess;
 mod jump;
 mod listing;
 mod model;

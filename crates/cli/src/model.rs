@@ -108,6 +108,9 @@ pub enum Unchosen {
     },
 }
 
+/// What stands at the end of a name that was cut.
+const CUT: char = '…';
+
 /// How many candidates an error names.
 const MANY_SHOWN: usize = 5;
 
@@ -123,19 +126,26 @@ pub fn find<'a>(rows: &'a [Row], asked: &str) -> Result<&'a Row, Unchosen> {
         Err(Unchosen::None(_)) => {}
         decided => return decided,
     }
-    // A few digits are a queue number, never a guess at an id.
-    if (1..=4).contains(&asked.len()) && asked.bytes().all(|byte| byte.is_ascii_digit()) {
-        let number = asked.parse().unwrap_or(0);
-        let length = rows.iter().filter(|row| row.entry.is_some()).count();
-        return rows
-            .iter()
-            .find(|row| row.number() == Some(number))
-            .ok_or(Unchosen::NoEntry { number, length });
+    // A few digits are a queue number; the beginning of an id only where the queue is not so long.
+    let is_number = (1..=4).contains(&asked.len()) && asked.bytes().all(|byte| byte.is_ascii_digit());
+    let number = if is_number { asked.parse::<usize>().ok() } else { None };
+    if let Some(row) = rows.iter().find(|row| number.is_some() && row.number() == number) {
+        return Ok(row);
     }
-    if asked.is_empty() {
-        return Err(Unchosen::None(String::new()));
+    // A listing shows that it has cut an id.
+    let start = asked.strip_suffix(CUT).unwrap_or(asked);
+    if start.is_empty() {
+        return Err(Unchosen::None(asked.to_owned()));
     }
-    only(rows, asked, |row| row.key().starts_with(asked) || row.session.native_id.starts_with(asked))
+    let found =
+        only(rows, asked, |row| row.key().starts_with(start) || row.session.native_id.starts_with(start));
+    match (found, number) {
+        (Err(Unchosen::None(_)), Some(number)) => {
+            let length = rows.iter().filter(|row| row.entry.is_some()).count();
+            Err(Unchosen::NoEntry { number, length })
+        }
+        (found, _) => found,
+    }
 }
 
 fn only<'a>(rows: &'a [Row], asked: &str, fits: impl Fn(&Row) -> bool) -> Result<&'a Row, Unchosen> {
@@ -151,7 +161,7 @@ fn only<'a>(rows: &'a [Row], asked: &str, fits: impl Fn(&Row) -> bool) -> Result
 }
 
 /// Returns for each row a name that [`find`] takes: a short id whole, of a long one the shortest beginning of at least
-/// eight letters that no other row shares.
+/// eight letters that no other row shares, marked as cut.
 pub fn short_names(rows: &[Row]) -> Vec<String> {
     const LEAST: usize = 8;
     const WHOLE: usize = 16;
@@ -168,7 +178,11 @@ pub fn short_names(rows: &[Row]) -> Vec<String> {
             let at = sorted.partition_point(|other| *other < id);
             let before = at.checked_sub(1).map_or(0, |place| shared(id, sorted[place]));
             let after = sorted.get(at + 1).map_or(0, |other| shared(id, other));
-            id.chars().take(LEAST.max(before.max(after) + 1)).collect()
+            let length = LEAST.max(before.max(after) + 1);
+            if id.chars().count() <= length {
+                return id.to_owned();
+            }
+            id.chars().take(length).chain([CUT]).collect()
         })
         .collect()
 }
@@ -222,6 +236,22 @@ pub mod tests {
         assert_eq!(words("x"), "no session is called 'x'");
         assert_eq!(words(""), "no session is called ''");
         assert_eq!(words("7"), "the queue has no entry 7, it has 2");
+        assert_eq!(words("…"), "no session is called '…'");
+    }
+
+    #[test]
+    fn a_number_beyond_the_queue_may_begin_an_id() {
+        let rows = [
+            row("claude-2a", 1),
+            row("codex-4f1d-bb", 2),
+            row("codex-73aa", 0),
+            row("codex-91", 0),
+            row("codex-92", 0),
+        ];
+        let key = |asked| find(&rows, asked).map(Row::key);
+        assert_eq!(key("73"), Ok("codex-73aa"));
+        assert_eq!(key("2"), Ok("codex-4f1d-bb"));
+        assert_eq!(find(&rows, "9").unwrap_err().to_string(), "'9' could be codex-91, codex-92");
     }
 
     #[test]
@@ -232,7 +262,8 @@ pub mod tests {
             row("claude-4f1d7c52-8a36-4be0", 3),
             row("posted-nightly-checks", 0),
         ];
-        assert_eq!(short_names(&rows), ["019b7a10-55aa", "019b7a10-55ab", "4f1d7c52", "nightly-checks"]);
+        assert_eq!(short_names(&rows), ["019b7a10-55aa…", "019b7a10-55ab…", "4f1d7c52…", "nightly-checks"]);
+        assert_eq!(find(&rows, "019b7a10-55ab…").map(Row::key), Ok("codex-019b7a10-55ab-7c3e"));
     }
 
     #[test]

@@ -91,6 +91,18 @@ impl Line {
         self.pieces.iter().map(|(text, _)| text.width()).sum()
     }
 
+    /// Cuts it to so many columns; what was cut shows as `…`.
+    #[must_use]
+    pub fn cut(mut self, columns: usize) -> Line {
+        let mut left = columns;
+        let is_wider = self.width() > columns;
+        for (text, _) in self.pieces.iter_mut().filter(|_| is_wider) {
+            *text = clip(text, left);
+            left = left.saturating_sub(text.width());
+        }
+        self
+    }
+
     fn render(&self, colour: bool, limit: Option<usize>) -> String {
         let mut left = limit.unwrap_or(usize::MAX);
         let mut rendered = String::new();
@@ -202,6 +214,11 @@ impl Printer {
     /// stdout could not be written.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
+    }
+
+    /// Returns the columns that [`Printer::row`] cuts to, where there is a limit.
+    pub fn width(&self) -> Option<usize> {
+        self.width
     }
 
     /// True when a person reads along.

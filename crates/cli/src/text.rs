@@ -16,6 +16,11 @@ pub fn counted(count: u64, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
+/// Says how many sessions are in cooldown, if any: the end of a sentence that nobody waits.
+pub fn resting_words(count: u64) -> String {
+    if count == 0 { String::new() } else { format!("; {} skipped or snoozed", counted(count, "session")) }
+}
+
 /// Why a duration was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is no duration: write a number and s, m, h or d, for example 90s, 20m, 1h30m")]

@@ -17,6 +17,9 @@ pub const DEFAULT_HTTP: [SocketAddr; 2] = [
     SocketAddr::new(IpAddr::V6(Ipv6Addr::LOCALHOST), 4000),
 ];
 
+/// What helps where a port is taken.
+pub(crate) const PORT_HINT: &str = "stop it, or set HERDBOOK_ADDR to another address";
+
 /// How a daemon is to run.
 #[derive(Clone)]
 pub struct DaemonConfig {
@@ -153,11 +156,12 @@ impl fmt::Display for Notice {
                 }
                 Ok(())
             }
-            Notice::PortTaken { addr, holder: Some((pid, name)) } => {
-                write!(f, "{addr} is taken by process {pid} ({name}); going on over the unix socket")
-            }
-            Notice::PortTaken { addr, holder: None } => {
-                write!(f, "{addr} is taken by another process; going on over the unix socket")
+            Notice::PortTaken { addr, holder } => {
+                let holder = match holder {
+                    Some((pid, name)) => format!("process {pid} ({name})"),
+                    None => "another process".to_owned(),
+                };
+                write!(f, "{addr} is taken by {holder}; going on over the unix socket: {PORT_HINT}")
             }
             Notice::Warning(text) => f.write_str(text),
             Notice::Stopping => f.write_str("stopping"),
@@ -190,7 +194,10 @@ mod tests {
         let notice = Notice::PortTaken { addr, holder: Some((42, "node".into())) };
         assert_eq!(
             notice.to_string(),
-            "127.0.0.1:4000 is taken by process 42 (node); going on over the unix socket"
+            "127.0.0.1:4000 is taken by process 42 (node); going on over the unix socket: stop it, or set \
+             HERDBOOK_ADDR to another address"
         );
+        let unknown = Notice::PortTaken { addr, holder: None }.to_string();
+        assert!(unknown.starts_with("127.0.0.1:4000 is taken by another process; "), "{unknown}");
     }
 }

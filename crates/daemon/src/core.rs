@@ -19,6 +19,7 @@ use crate::attention::{Pending, Source};
 use crate::clock;
 use crate::config::Notice;
 use crate::journal::Ids;
+use crate::processes::Watch;
 use crate::spool::Drain;
 
 /// So many inputs wait for the engine; whoever sends more waits, within a time limit of its own.
@@ -28,6 +29,10 @@ const WAITING: usize = 1024;
 const UNWRITTEN_BYTES: u64 = 12 << 20;
 /// The spool is looked into at least this often (overview D4).
 const SPOOL_EVERY_MS: u64 = 1_000;
+/// The agents' processes are looked for so often.
+const PROCESSES_EVERY_MS: u64 = 2_000;
+/// So many refused deliveries are remembered. With more, hooks keep their events in the spool while the journal fails.
+const REFUSED: usize = 65_536;
 /// What is kept of an input that made the engine panic.
 const PANIC_TEXT_BYTES: usize = 1 << 20;
 
@@ -116,6 +121,7 @@ pub(crate) struct EngineLoop {
     pub redactor: Redactor,
     pub told: Arc<Source>,
     pub spool: Drain,
+    pub processes: Watch,
     pub counters: Arc<Counters>,
     pub notice: Arc<dyn Fn(&Notice) + Send + Sync>,
     pub version: String,
@@ -147,13 +153,16 @@ impl EngineLoop {
         self.step(start, Durability::Written, Box::new(drop));
         self.drain_spool();
         self.own_up();
+        self.miss_processes();
         let mut spool_due = clock::now().mono_ms + SPOOL_EVERY_MS;
+        let mut processes_due = clock::now().mono_ms + PROCESSES_EVERY_MS;
         loop {
             let command = match commands.try_recv() {
                 Ok(command) => Some(command),
                 Err(mpsc::error::TryRecvError::Disconnected) => return,
                 Err(mpsc::error::TryRecvError::Empty) => {
-                    let due = self.engine.next_deadline_ms().unwrap_or(u64::MAX).min(spool_due);
+                    let due =
+                        self.engine.next_deadline_ms().unwrap_or(u64::MAX).min(spool_due).min(processes_due);
                     let pause = Duration::from_millis(due.saturating_sub(clock::now().mono_ms));
                     let next = async { tokio::time::timeout(pause, commands.recv()).await };
                     match runtime.block_on(next) {
@@ -173,8 +182,13 @@ impl EngineLoop {
             let now = clock::now();
             if now.mono_ms >= spool_due {
                 spool_due = now.mono_ms + SPOOL_EVERY_MS;
+                self.spool.try_again();
                 self.drain_spool();
                 self.own_up();
+            }
+            if now.mono_ms >= processes_due {
+                processes_due = now.mono_ms + PROCESSES_EVERY_MS;
+                self.miss_processes();
             }
             if self.engine.next_deadline_ms().is_some_and(|due| due <= now.mono_ms) {
                 self.step(Input::Tick, Durability::Written, Box::new(drop));
@@ -233,11 +247,22 @@ impl EngineLoop {
             Input::Normalized { body, .. } => body.len() as u64 * 2,
             _ => 0,
         };
+        if matches!(input, Input::Hook(_))
+            && let Some(reason) = self.is_to_spool()
+        {
+            return Some(reason);
+        }
         let unwritten = self.counters.unwritten.load(Ordering::Relaxed);
         (unwritten > 0 && unwritten + size > UNWRITTEN_BYTES).then(|| {
             let health = self.store.health();
             health.error.unwrap_or_else(|| format!("{unwritten} bytes already wait for the disk"))
         })
+    }
+
+    /// Returns why a hook call must not even be folded: if it were refused, too, nobody could remember that.
+    fn is_to_spool(&self) -> Option<String> {
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner).len();
+        too_many_refused(refused, || self.store.health().error)
     }
 
     fn is_refused(&self, delivery: u128) -> bool {
@@ -247,15 +272,14 @@ impl EngineLoop {
     /// Takes what lies in the spool, in the order in which the hooks ran.
     fn drain_spool(&mut self) {
         self.spool.remove_kept();
-        if !self.spool.has_more() {
+        let refused = |delivery| self.is_refused(delivery);
+        if !self.spool.has_more(refused) {
             return;
         }
-        for entry in self.spool.waiting() {
-            if self.is_refused(entry.delivery) {
-                continue;
-            }
+        for entry in self.spool.waiting(refused) {
             let unwritten = self.counters.unwritten.load(Ordering::Relaxed);
-            if unwritten > 0 && unwritten + entry.bytes * 2 > UNWRITTEN_BYTES {
+            if unwritten > 0 && unwritten + entry.bytes * 2 > UNWRITTEN_BYTES || self.is_to_spool().is_some()
+            {
                 return;
             }
             match self.spool.read(&entry) {
@@ -284,6 +308,13 @@ impl EngineLoop {
             let reason = "the spool was full or could not be written".to_owned();
             let gap = Input::Gap { lost: lost.new, reason };
             self.step(gap, Durability::Synced, Box::new(move |result| told(result.is_ok())));
+        }
+    }
+
+    /// Tells the engine which agents ended without a word.
+    fn miss_processes(&mut self) {
+        for process in self.processes.gone(&self.engine.processes()) {
+            self.step(Input::Process { process, alive: false }, Durability::Written, Box::new(drop));
         }
     }
 
@@ -384,6 +415,11 @@ impl EngineLoop {
     }
 }
 
+fn too_many_refused(refused: usize, journal_error: impl FnOnce() -> Option<String>) -> Option<String> {
+    // A journal that works again refuses nothing.
+    if refused < REFUSED { None } else { journal_error() }
+}
+
 /// What is left of an input when the engine panics.
 struct Shadow {
     delivery: Option<u128>,
@@ -433,6 +469,7 @@ mod tests {
 
     use herdbook_engine::{Config, HookDelivery};
     use herdbook_log::Reader;
+    use herdbook_machine::Proc;
 
     use super::*;
     use crate::attention::Ring;
@@ -460,6 +497,10 @@ mod tests {
     }
 
     fn start(state: &Path, runtime: &Handle) -> Core {
+        start_with(state, runtime, HashSet::new())
+    }
+
+    fn start_with(state: &Path, runtime: &Handle, refused: HashSet<u128>) -> Core {
         let journal = Journal::open(state, 7).unwrap();
         let told = Source { dir: journal.dir, ring: Ring::new(journal.opened.last_seq) };
         let engine_loop = EngineLoop {
@@ -469,11 +510,12 @@ mod tests {
             redactor: Redactor::new(&[0; 32]),
             told: Arc::new(told),
             spool: Drain::new(state),
+            processes: Watch::new(Proc::system()),
             counters: Arc::default(),
             notice: Arc::new(|_| {}),
             version: "0.0.0-test".into(),
             fold: fold_that_fails_on_boom,
-            refused: Arc::default(),
+            refused: Arc::new(Mutex::new(refused)),
             batch: 0,
         };
         engine_loop.start(runtime).unwrap()
@@ -498,6 +540,24 @@ mod tests {
         let mut engine = Engine::new(Config::default());
         let journal = Journal::open(state.path(), 8).unwrap();
         assert_eq!(journal.replay(&mut engine, |reason| panic!("{reason}")), 0);
+    }
+
+    #[test]
+    fn refused_deliveries_are_remembered_up_to_a_number() {
+        let full = || Some("the disk is full".to_owned());
+        assert_eq!(too_many_refused(65_535, full), None);
+        assert_eq!(too_many_refused(65_536, full), full());
+        assert_eq!(too_many_refused(65_536, || None), None);
+    }
+
+    #[tokio::test]
+    async fn a_journal_that_works_again_takes_new_calls_and_none_that_was_refused() {
+        let state = tempfile::tempdir().unwrap();
+        let core = start_with(state.path(), &Handle::current(), (0..REFUSED as u128).collect());
+        assert_eq!(core.step(call(1 << 100, "{}"), Durability::Written).await, Ok(()));
+        let refused = core.step(call(7, "{}"), Durability::Written).await;
+        assert_eq!(refused, Err(Refused::Journal("this event was refused before".to_owned())));
+        core.stop().await;
     }
 
     #[tokio::test]

@@ -59,6 +59,11 @@ fn open_unix(place: &SocketPlace) -> Result<UnixPlace, String> {
     let text = |error: io::Error| error.to_string();
     let folder = place.path.parent().ok_or("no such folder")?;
     if place.guarded {
+        // The state folder is there by now, and the runtime folder is the system's to make: one that we made would be
+        // gone, or in the way, at the next login.
+        if let Some(above) = folder.parent().filter(|above| !above.is_dir()) {
+            return Err(format!("there is no folder {}", above.display()));
+        }
         private_dir(folder).map_err(|error| error.to_string())?;
     } else {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(text)?;
@@ -151,6 +156,18 @@ mod tests {
         assert!(place.path.exists(), "another one's socket was removed");
         UnixPlace::remove(&place.path, opened.file());
         assert!(!place.path.exists());
+    }
+
+    #[test]
+    fn a_runtime_folder_that_is_missing_is_not_made() {
+        let dir = tempfile::tempdir().unwrap();
+        let missing = dir.path().join("1000");
+        let error = open_unix(&place(missing.join("herdbook/sock"))).err().unwrap();
+        assert_eq!(error, format!("there is no folder {}", missing.display()));
+        assert!(!missing.exists());
+        fs::create_dir(&missing).unwrap();
+        open_unix(&place(missing.join("herdbook/sock"))).unwrap();
+        assert_eq!(fs::metadata(missing.join("herdbook")).unwrap().mode() & 0o777, 0o700);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use herdbook_engine::{Config, Engine};
+use herdbook_machine::Proc;
 use herdbook_redact::Redactor;
 use herdbook_wire::paths::private_dir;
 use tokio::net::{TcpListener, UnixListener};
@@ -22,7 +23,7 @@ use crate::error::DaemonError;
 use crate::focus;
 use crate::journal::Journal;
 use crate::listen::{self, UnixPlace};
-use crate::processes;
+use crate::processes::Watch;
 use crate::routes::{self, App};
 use crate::serve::Server;
 use crate::spool::Drain;
@@ -105,6 +106,7 @@ async fn serve(
         redactor: Redactor::new(&file.redact_key),
         told: Arc::clone(&told),
         spool: Drain::new(&config.state_dir),
+        processes: Watch::new(Proc::system()),
         counters: Arc::clone(&counters),
         notice: Arc::clone(&config.notice),
         version: config.version.clone(),
@@ -143,7 +145,6 @@ async fn serve(
         streams: Arc::new(Semaphore::new(STREAMS)),
     });
     tokio::spawn(focus::follow(core.clone(), Arc::clone(&app.told), stop.clone()));
-    tokio::spawn(processes::follow(core.clone(), stop.clone()));
     let (alive, mut all_over) = mpsc::channel(1);
     let server = Server {
         router: routes::router(Arc::clone(&app)),

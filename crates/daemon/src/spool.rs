@@ -20,6 +20,10 @@ pub(crate) struct Drain {
     /// This boot, as the names of entries tell it.
     boot: u32,
     kept: Arc<Kept>,
+    /// Deliveries that another version of the hook wrote: they wait for a daemon that can read them.
+    foreign: HashSet<u128>,
+    /// Deliveries that could not be read, until [`Drain::try_again`].
+    later: HashSet<u128>,
     /// A gap record about lost events is on its way.
     telling: Arc<AtomicBool>,
 }
@@ -47,6 +51,8 @@ impl Drain {
             dir,
             boot: clock::boot_prefix(),
             kept: Arc::new(kept),
+            foreign: HashSet::new(),
+            later: HashSet::new(),
             telling: Arc::new(AtomicBool::new(false)),
         }
     }
@@ -56,24 +62,35 @@ impl Drain {
         *lock(&self.kept.wake) = Some(Box::new(wake));
     }
 
-    /// A cheap look, made before every hook call: true when something may lie there that is not on its way already.
-    pub(crate) fn has_more(&self) -> bool {
-        let flying = lock(&self.kept.flying).len() as u64;
-        spool::count(&self.dir).is_ok_and(|count| count != flying)
+    /// A cheap look at the names alone, made before every hook call: true when something lies there that is not on its
+    /// way already and that a try may take. `passed_over` names what the caller does not take either.
+    pub(crate) fn has_more(&self, passed_over: impl Fn(u128) -> bool) -> bool {
+        let flying = lock(&self.kept.flying);
+        let wanted = |entry: &Entry| self.is_wanted(entry, &flying) && !passed_over(entry.delivery);
+        spool::any_entry(&self.dir, wanted).unwrap_or_default()
     }
 
-    /// Lists what waits and is not on its way already, in the order in which the hooks ran.
+    /// Lists what [`Drain::has_more`] sees, in the order in which the hooks ran.
     ///
     /// A listing is no snapshot: of files that are made meanwhile it may show a later one and not an earlier one. Hooks
     /// of a session run one after another, so whatever started before the listing has its predecessors in it; what
     /// started later is left for the next listing.
-    pub(crate) fn waiting(&self) -> Vec<Entry> {
+    pub(crate) fn waiting(&self, passed_over: impl Fn(u128) -> bool) -> Vec<Entry> {
         let begun_us = clock::boot_us();
         // A folder that cannot be read is tried again in a second.
         let mut entries = spool::entries(&self.dir).unwrap_or_default();
         let flying = lock(&self.kept.flying);
-        entries.retain(|entry| !flying.contains(&entry.delivery) && self.started_before(entry, begun_us));
+        entries.retain(|entry| {
+            self.is_wanted(entry, &flying)
+                && !passed_over(entry.delivery)
+                && self.started_before(entry, begun_us)
+        });
         entries
+    }
+
+    fn is_wanted(&self, entry: &Entry, flying: &HashSet<u128>) -> bool {
+        let known = [flying, &self.foreign, &self.later];
+        !known.iter().any(|known| known.contains(&entry.delivery))
     }
 
     fn started_before(&self, entry: &Entry, boot_us: u64) -> bool {
@@ -82,13 +99,20 @@ impl Drain {
         entry.boot != self.boot || started_us < boot_us
     }
 
+    /// Lets what could not be read be tried once more.
+    pub(crate) fn try_again(&mut self) {
+        self.later.clear();
+    }
+
     /// Reads one entry. The error is nothing when it stays for later, or words about an event that is lost.
-    pub(crate) fn read(&self, entry: &Entry) -> Result<HookDelivery, Option<String>> {
+    pub(crate) fn read(&mut self, entry: &Entry) -> Result<HookDelivery, Option<String>> {
         match spool::read(&self.dir, entry) {
-            Ok(delivery) => Ok(convert::delivery(delivery, true)),
-            Err(error @ ReadError::Bad(..)) => Err(Some(error.to_string())),
-            Err(ReadError::Io(..) | ReadError::Version(..)) => Err(None),
-        }
+            Ok(delivery) => return Ok(convert::delivery(delivery, true)),
+            Err(error @ ReadError::Bad(..)) => return Err(Some(error.to_string())),
+            Err(ReadError::Io(..)) => self.later.insert(entry.delivery),
+            Err(ReadError::Version(..)) => self.foreign.insert(entry.delivery),
+        };
+        Err(None)
     }
 
     /// Notes that an entry's record is on its way. The result is called with true once that is written.
@@ -147,4 +171,63 @@ impl Drain {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+
+    use herdbook_wire::Delivery;
+
+    use super::*;
+
+    fn spooled(dir: &Path, delivery: u128) -> Entry {
+        let call = Delivery { host: "claude".into(), delivery, stamp_ms: 1, ..Delivery::default() };
+        spool::write(dir, &call).unwrap();
+        spool::entries(dir).unwrap().into_iter().find(|entry| entry.delivery == delivery).unwrap()
+    }
+
+    fn listed(drain: &Drain) -> (bool, Vec<u128>) {
+        let nobody = |_| false;
+        (drain.has_more(nobody), drain.waiting(nobody).iter().map(|entry| entry.delivery).collect())
+    }
+
+    #[test]
+    fn what_another_version_wrote_is_opened_once_and_stays() {
+        let state = tempfile::tempdir().unwrap();
+        let dir = state.path().join("spool");
+        let foreign = spooled(&dir, 1);
+        // The version stands behind the magic bytes.
+        let file = std::fs::File::options().write(true).open(dir.join(foreign.name())).unwrap();
+        file.write_at(&[9], 4).unwrap();
+        let mut drain = Drain::new(state.path());
+        assert_eq!(listed(&drain), (true, vec![1]));
+        assert_eq!(drain.read(&foreign).unwrap_err(), None);
+        assert_eq!(listed(&drain), (false, vec![]));
+        let own = spooled(&dir, 2);
+        assert_eq!(listed(&drain), (true, vec![2]), "what comes later is seen beside it");
+        assert_eq!(drain.read(&own).unwrap().delivery, 2);
+        drop(drain.keeping(own));
+        drain.try_again();
+        assert_eq!(listed(&drain), (false, vec![]));
+        assert_eq!(listed(&Drain::new(state.path())).1, [1, 2], "the next daemon tries them all");
+    }
+
+    #[test]
+    fn what_cannot_be_read_waits_for_the_next_try() {
+        let state = tempfile::tempdir().unwrap();
+        let dir = state.path().join("spool");
+        let entry = spooled(&dir, 1);
+        let mut drain = Drain::new(state.path());
+        spool::remove(&dir, &entry).unwrap();
+        assert_eq!(drain.read(&entry).unwrap_err(), None);
+        spooled(&dir, 1);
+        assert_eq!(listed(&drain), (false, vec![]));
+        drain.try_again();
+        assert_eq!(listed(&drain), (true, vec![1]));
+        assert!(
+            !drain.has_more(|delivery| delivery == 1),
+            "what the caller passes over is no reason to look"
+        );
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use herdbook_attention::{Attention, Cause, Limits, Moment, Transition};
-use herdbook_events::{CanonicalEvent, SessionKey, Ulid, UlidGenerator};
+use herdbook_events::{CanonicalEvent, Process, SessionKey, Ulid, UlidGenerator};
 use herdbook_redact::Redactor;
 
 use crate::record::{Record, RecordView, ReplayError};
@@ -132,11 +132,11 @@ impl Engine {
                 }
             }
             Input::Tmux(facts) => self.tmux(at, facts),
-            Input::Process { pid, alive } => {
-                if !alive && self.attention.knows_process(pid) {
+            Input::Process { process, alive } => {
+                if !alive && self.attention.knows_process(process) {
                     let id = self.next_id(at);
-                    let transitions = self.attention.process_gone(at, &process_cause(&id, pid), pid);
-                    out.records.push(Record::new(&id, at, "observation", payload::process(at, pid)));
+                    let transitions = self.attention.process_gone(at, &process_cause(&id, process), process);
+                    out.records.push(Record::new(&id, at, "observation", payload::process(at, process)));
                     self.record_transitions(at, transitions, &mut out);
                 }
             }
@@ -202,8 +202,8 @@ impl Engine {
                 self.human(at, record.id, act);
             }
             "observation" => {
-                if let Some(pid) = payload::read_process(record.payload)? {
-                    self.attention.process_gone(at, &process_cause(record.id, pid), pid);
+                if let Some(process) = payload::read_process(record.payload)? {
+                    self.attention.process_gone(at, &process_cause(record.id, process), process);
                 }
             }
             "daemon" if payload::is_start(record.payload)? => self.started(),
@@ -379,6 +379,7 @@ fn posted_cause(id: &str, kind: &str) -> Cause {
     }
 }
 
-fn process_cause(id: &str, pid: u32) -> Cause {
+fn process_cause(id: &str, process: Process) -> Cause {
+    let pid = process.pid;
     Cause { id: id.to_owned(), source: "process", fact: format!("process {pid} is gone"), ..Cause::default() }
 }

@@ -1,7 +1,7 @@
 //! Payloads of journal records, written and read back.
 
 use herdbook_attention::{Moment, RULES_VERSION, Transition};
-use herdbook_events::{NormalizedEvent, Origin, SessionKey};
+use herdbook_events::{NormalizedEvent, Origin, Process, SessionKey};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -147,25 +147,29 @@ pub fn read_human(payload: &str) -> Result<HumanAct, serde_json::Error> {
     })
 }
 
-pub fn process(at: Moment, pid: u32) -> Box<RawValue> {
+pub fn process(at: Moment, process: Process) -> Box<RawValue> {
     #[derive(Serialize)]
     struct Gone {
         clock: u64,
         source: &'static str,
         pid: u32,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        start: Option<u64>,
         alive: bool,
     }
-    raw(&Gone { clock: at.at_ms, source: "process", pid, alive: false })
+    let Process { pid, start } = process;
+    raw(&Gone { clock: at.at_ms, source: "process", pid, start, alive: false })
 }
 
-pub fn read_process(payload: &str) -> Result<Option<u32>, serde_json::Error> {
+pub fn read_process(payload: &str) -> Result<Option<Process>, serde_json::Error> {
     #[derive(Deserialize)]
     struct Gone {
         source: String,
         pid: Option<u32>,
+        start: Option<u64>,
     }
     let read: Gone = serde_json::from_str(payload)?;
-    Ok(read.pid.filter(|_| read.source == "process"))
+    Ok(read.pid.filter(|_| read.source == "process").map(|pid| Process { pid, start: read.start }))
 }
 
 pub fn gap(at: Moment, lost: u64, reason: &str) -> Box<RawValue> {

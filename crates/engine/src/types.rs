@@ -1,6 +1,6 @@
 //! What goes into the engine and what comes out.
 
-use herdbook_events::{NormalizedEvent, Origin, SessionKey};
+use herdbook_events::{NormalizedEvent, Origin, Process, SessionKey};
 
 use crate::record::Record;
 
@@ -90,10 +90,10 @@ pub enum Input {
     Human(HumanAct),
     /// What tmux answered (only what it says; absent parts say nothing).
     Tmux(TmuxFacts),
-    /// What the process table says about a pid of this machine.
+    /// What the process table says about a process of this machine.
     Process {
-        /// Process id.
-        pid: u32,
+        /// The process; without a start time any process of that pid is meant.
+        process: Process,
         /// It is there.
         alive: bool,
     },

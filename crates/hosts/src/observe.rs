@@ -92,6 +92,23 @@ pub fn tool_use(event: &CanonicalEvent, agent_tools: &[&str]) -> ToolUse {
     }
 }
 
+/// Signals of a tool use that is about to start: that it starts, and the question it is where its name says so.
+pub fn starting(event: &CanonicalEvent, tool: ToolUse, questions: &[(&str, WaitKind)]) -> Vec<Signal> {
+    let asked = question_kind(&tool.name, questions).map(|kind| Signal::Asked {
+        kind,
+        message: describe(event, &tool),
+        tool: tool.clone(),
+        only_attended: false,
+    });
+    std::iter::once(Signal::ToolStarting(tool)).chain(asked).collect()
+}
+
+/// The signal of a permission request; a question tool's request is the question.
+pub fn requested(event: &CanonicalEvent, tool: ToolUse, questions: &[(&str, WaitKind)]) -> Signal {
+    let kind = question_kind(&tool.name, questions).unwrap_or(WaitKind::Permission);
+    Signal::Asked { kind, message: describe(event, &tool), tool, only_attended: true }
+}
+
 fn input(event: &CanonicalEvent) -> Option<&RawValue> {
     let present = event.payload.get(Field::ToolInput).map(|field| &*field.value);
     present.or_else(|| event.native_member("tool_input"))

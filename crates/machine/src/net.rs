@@ -6,9 +6,6 @@ use std::net::{IpAddr, SocketAddr};
 /// State of a listening socket in `/proc/net/tcp`.
 const LISTEN: u8 = 0x0a;
 
-/// States in which a socket has lost its owner; the table then says uid 0: TIME_WAIT, CLOSE and NEW_SYN_RECV.
-const OWNERLESS: [u8; 3] = [0x06, 0x07, 0x0c];
-
 const TABLES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
 
 struct Row {
@@ -16,11 +13,13 @@ struct Row {
     remote: SocketAddr,
     state: u8,
     uid: u32,
+    /// 0 once no process holds the socket: the uid is 0 then, too, whoever opened it.
     inode: u64,
 }
 
 /// The uid that owns the other end of a connection on this machine: of the socket whose own address is our `peer` and
-/// whose peer is our `local`. `None` where the tables do not show it: then nobody may be believed.
+/// whose peer is our `local`. `None` where the tables do not show it, or show a socket that was closed already: then
+/// nobody may be believed.
 pub fn uid_of_tcp_peer(local: SocketAddr, peer: SocketAddr) -> Option<u32> {
     let (local, peer) = (canonical(local), canonical(peer));
     // An IPv4 connection can be held by an IPv6 socket, so the other table is looked at second.
@@ -29,9 +28,7 @@ pub fn uid_of_tcp_peer(local: SocketAddr, peer: SocketAddr) -> Option<u32> {
 }
 
 fn uid_in(table: &str, local: SocketAddr, peer: SocketAddr) -> Option<u32> {
-    rows(table)
-        .find(|row| row.local == peer && row.remote == local && !OWNERLESS.contains(&row.state))
-        .map(|row| row.uid)
+    rows(table).find(|row| row.local == peer && row.remote == local && row.inode != 0).map(|row| row.uid)
 }
 
 /// Pid and name of the process that listens on a TCP port. `None` if nobody does, or it is another user's: those
@@ -135,15 +132,29 @@ mod tests {
     #[cfg(target_endian = "little")]
     #[test]
     fn a_socket_without_an_owner_says_nothing() {
-        let row = |state: &str| {
+        let table = |state: &str, owner: &str| {
             format!(
-                "head\n   0: 0100007F:C000 0100007F:0FA0 {state} 0:0 0:0 0 1000 0 77 1\n   1: 0000000000000000FFFF00000100007F:C001 0000000000000000FFFF00000100007F:0FA0 01 0:0 0:0 0 1001 0 78 1\n"
+                "head\n   0: 0100007F:C000 0100007F:0FA0 {state} 0:0 0:0 0 {owner} 1\n   1: 0000000000000000FFFF00000100007F:C001 0000000000000000FFFF00000100007F:0FA0 01 0:0 0:0 0 1001 0 78 1\n"
             )
         };
         let at = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
-        assert_eq!(uid_in(&row("01"), at(4000), at(49152)), Some(1000));
-        assert_eq!(uid_in(&row("06"), at(4000), at(49152)), None);
-        assert_eq!(uid_in(&row("01"), at(4000), at(49153)), Some(1001));
-        assert_eq!(uid_in(&row("01"), at(49152), at(4000)), None);
+        assert_eq!(uid_in(&table("01", "1000 0 77"), at(4000), at(49152)), Some(1000));
+        // FIN_WAIT2 after a half close: the process still holds it.
+        assert_eq!(uid_in(&table("05", "1000 0 77"), at(4000), at(49152)), Some(1000));
+        // Whatever state it is left in: FIN_WAIT1 to NEW_SYN_RECV of include/net/tcp_states.h.
+        for state in ["04", "05", "06", "07", "08", "09", "0A", "0B", "0C"] {
+            assert_eq!(uid_in(&table(state, "0 0 0"), at(4000), at(49152)), None, "{state}");
+        }
+        assert_eq!(uid_in(&table("01", "1000 0 77"), at(4000), at(49153)), Some(1001));
+        assert_eq!(uid_in(&table("01", "1000 0 77"), at(49152), at(4000)), None);
+    }
+
+    #[test]
+    fn a_peer_that_closed_at_once_is_nobody() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (server, peer) = listener.accept().unwrap();
+        drop(client);
+        assert_eq!(uid_of_tcp_peer(server.local_addr().unwrap(), peer), None);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
@@ -10,6 +11,9 @@ use crate::identity::Identity;
 
 /// How far up or down a family of processes is followed.
 const DEEPEST: usize = 64;
+
+/// `ESRCH`, which reading in `/proc` gives when the process ends meanwhile.
+const NO_SUCH_PROCESS: i32 = 3;
 
 /// One process, told apart from later ones with the same pid by its start time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -102,6 +106,27 @@ impl Proc {
         self.stat(process.pid).is_some_and(|stat| {
             !matches!(stat.state, 'Z' | 'X') && process.start.is_none_or(|start| start == stat.start)
         })
+    }
+
+    /// As [`Proc::is_alive`], but `None` where the table does not tell: it cannot be read, or another process has the
+    /// pid and no start was recorded to tell them apart.
+    pub fn tells_alive(&self, process: Process) -> Option<bool> {
+        let stat = match fs::read(self.root.join(process.pid.to_string()).join("stat")) {
+            Ok(bytes) => parse_stat(&String::from_utf8_lossy(&bytes))?,
+            // The process ended before the file was opened, or while it was read.
+            Err(error)
+                if error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(NO_SUCH_PROCESS) =>
+            {
+                // Without a table nothing is there, and that says nothing.
+                return self.root.join("self/stat").exists().then_some(false);
+            }
+            Err(_) => return None,
+        };
+        if matches!(stat.state, 'Z' | 'X') {
+            // Only with a start is it known whose remains these are.
+            return process.start.map(|_| false);
+        }
+        process.start.map(|start| start == stat.start)
     }
 
     /// The process and those above it, the nearest first, without pid 1.
@@ -243,6 +268,24 @@ mod tests {
         assert!(alive(10, Some(1000)) && alive(10, None));
         assert!(!alive(10, Some(999)) && !alive(20, Some(2000)) && !alive(30, None));
         assert_eq!(table.identity(20), None);
+    }
+
+    #[test]
+    fn a_process_is_gone_only_where_the_table_says_so() {
+        let (folder, table) = table(&[(10, 1, 'S'), (20, 10, 'Z')]);
+        let tells = |pid, start| table.tells_alive(Process { pid, start });
+        assert_eq!(tells(30, Some(3000)), None, "there is no table: its own entry is missing");
+        let own = folder.path().join("self");
+        fs::create_dir(&own).unwrap();
+        fs::File::create(own.join("stat")).unwrap();
+        assert_eq!((tells(30, Some(3000)), tells(30, None)), (Some(false), Some(false)));
+        assert_eq!(
+            (tells(10, Some(1000)), tells(10, Some(999)), tells(10, None)),
+            (Some(true), Some(false), None)
+        );
+        assert_eq!((tells(20, Some(2000)), tells(20, None)), (Some(false), None));
+        fs::create_dir_all(folder.path().join("40/stat")).unwrap();
+        assert_eq!(tells(40, Some(4000)), None, "it cannot be read");
     }
 
     #[test]

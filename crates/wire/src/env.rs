@@ -2,9 +2,10 @@
 
 use std::ffi::{OsStr, OsString};
 
-/// The state folder; absolute.
+/// The state folder; absolute. It has a daemon of its own: unless [`HERDBOOK_SOCKET`] is set, too, nobody looks for a
+/// socket outside it.
 pub const HERDBOOK_STATE: &str = "HERDBOOK_STATE";
-/// The daemon's unix socket; absolute. The hook then tries no other.
+/// The daemon's unix socket; absolute. Nobody then tries another, and the daemon listens on no other.
 pub const HERDBOOK_SOCKET: &str = "HERDBOOK_SOCKET";
 /// The daemon's HTTP address.
 pub const HERDBOOK_ADDR: &str = "HERDBOOK_ADDR";

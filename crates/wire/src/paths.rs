@@ -73,8 +73,11 @@ pub fn state_dir(env: &Env) -> Result<PathBuf, PathError> {
     Ok(home.join(".local/state/herdbook"))
 }
 
-/// Returns the sockets in the order a client tries them: `HERDBOOK_SOCKET` alone where it is set; else
-/// `$XDG_RUNTIME_DIR/herdbook/sock` where that is set, then `sock` in the state folder. The daemon listens on all.
+/// Returns the sockets in the order a client tries them: `HERDBOOK_SOCKET` alone where it is set; else `sock` in
+/// `HERDBOOK_STATE` alone where that is set; else `$XDG_RUNTIME_DIR/herdbook/sock` where that is set, then `sock` in
+/// the state folder. The daemon listens on all.
+///
+/// A state folder that was named has a daemon of its own: another one's socket must not answer for it.
 ///
 /// # Errors
 /// See [`PathError`]; a missing state folder is no error while there is another place.
@@ -83,7 +86,8 @@ pub fn sockets(env: &Env) -> Result<Vec<SocketPlace>, PathError> {
         return Ok(vec![SocketPlace { path: absolute(HERDBOOK_SOCKET, value)?, guarded: false }]);
     }
     let mut places = Vec::new();
-    if let Some(dir) = absolute_or_unset(&env.xdg_runtime_dir) {
+    let shared = absolute_or_unset(&env.xdg_runtime_dir).filter(|_| env.herdbook_state.is_none());
+    if let Some(dir) = shared {
         places.push(SocketPlace { path: dir.join("herdbook").join(SOCK), guarded: true });
     }
     match state_dir(env) {
@@ -245,6 +249,8 @@ mod tests {
         assert_eq!(state_dir(&env(&all)).unwrap(), Path::new("/s/herdbook"));
         let paths: Vec<_> = sockets(&env(&all)).unwrap().into_iter().map(|place| place.path).collect();
         assert_eq!(paths, [Path::new("/run/user/1/herdbook/sock"), Path::new("/s/herdbook/sock")]);
+        let named = [("HERDBOOK_STATE", "/t"), ("XDG_RUNTIME_DIR", "/r"), ("HOME", "/home/dev")];
+        assert_eq!(sockets(&env(&named)).unwrap(), [SocketPlace { path: "/t/sock".into(), guarded: true }]);
         let ours = [("HERDBOOK_STATE", "/t"), ("HERDBOOK_SOCKET", "/u/s"), ("XDG_RUNTIME_DIR", "/r")];
         assert_eq!(state_dir(&env(&ours)).unwrap(), Path::new("/t"));
         assert_eq!(sockets(&env(&ours)).unwrap(), [SocketPlace { path: "/u/s".into(), guarded: false }]);
@@ -255,6 +261,8 @@ mod tests {
         assert_eq!(state_dir(&env(&[("XDG_STATE_HOME", "relative")])), Err(PathError::NoHome));
         assert_eq!(sockets(&env(&[])), Err(PathError::NoHome));
         let error = state_dir(&env(&[("HERDBOOK_STATE", "here")])).unwrap_err();
+        let relative = [("HERDBOOK_STATE", "here"), ("XDG_RUNTIME_DIR", "/r")];
+        assert_eq!(sockets(&env(&relative)).unwrap_err(), error);
         assert_eq!(error.to_string(), "HERDBOOK_STATE must be an absolute path, not here");
     }
 

@@ -17,7 +17,7 @@ mod lost;
 mod store;
 mod tally;
 
-pub use entry::{Entry, ReadError, count, entries, read, recover_temps, remove};
+pub use entry::{Entry, ReadError, any_entry, count, entries, read, recover_temps, remove};
 pub use lost::{Lost, lost, own_up};
 pub use store::{Writer, write};
 

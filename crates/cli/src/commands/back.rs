@@ -1,7 +1,7 @@
 //! `herdbook return`: back to where `next` came from.
 
 use super::Context;
-use crate::error::Problem;
+use crate::error::{Problem, whole};
 use crate::exit::Exit;
 use crate::jump::{Arrival, Trail, Whereabouts, go};
 use crate::printer::{Line, Style};
@@ -21,41 +21,47 @@ pub struct Args {
 /// # Errors
 /// tmux does not answer.
 pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
+    let mut whereabouts = Whereabouts::look(&context.env, args.client.as_deref());
+    let outcome = back(context, &mut whereabouts);
+    // Nobody reads stderr of a key binding.
+    match &outcome {
+        Ok((_, words)) => whereabouts.show(words),
+        Err(problem) => whereabouts.show(&whole(problem)),
+    }
+    let (exit, words) = outcome?;
+    context.printer.say(&Line::new().text(&words, Style::Plain));
+    Ok(exit)
+}
+
+/// Goes back; returns what is to be said.
+fn back(context: &mut Context<'_>, whereabouts: &mut Whereabouts) -> Result<(Exit, String), Problem> {
+    let nowhere = "there is nowhere to go back to";
     let Some(trail) = Trail::read(&context.env)? else {
-        context
-            .printer
-            .say(&Line::new().own("there is nowhere to go back to: `next` did not take you anywhere"));
-        return Ok(Exit::Nothing);
+        return Ok((Exit::Nothing, format!("{nowhere}: `next` moved no tmux client")));
     };
-    let whereabouts = Whereabouts::look(&context.env, args.client.as_deref());
-    let arrival = {
-        let printer = &mut *context.printer;
-        go(&whereabouts, &trail.from, || printer.flush())?
-    };
-    match arrival {
-        Arrival::Moved(_) => {
+    let printer = &mut *context.printer;
+    match go(whereabouts, &trail.from, || printer.flush())? {
+        Arrival::Moved { client, .. } => {
+            whereabouts.arrived(client, &trail.from);
             Trail::forget(&context.env)?;
-            context.printer.say(&Line::new().own("back in pane ").text(&trail.from.pane, Style::Name));
-            Ok(Exit::Ok)
+            Ok((Exit::Ok, format!("back in pane {}", trail.from.pane)))
         }
         Arrival::Type(command) => {
-            context
-                .printer
-                .say(&Line::new().own("it is where this terminal cannot take you; type in a free one:"));
             context.printer.line(&Line::new().text(&command, Style::Name))?;
-            Ok(Exit::NoPane)
+            let words = format!(
+                "pane {} is where this terminal cannot take you; type that in a free one",
+                trail.from.pane
+            );
+            Ok((Exit::NoPane, words))
         }
         Arrival::Gone(why) => {
             Trail::forget(&context.env)?;
-            context.printer.say(
-                &Line::new().own("there is nowhere to go back to: ").text(&why.to_string(), Style::Plain),
-            );
-            Ok(Exit::Nothing)
+            Ok((Exit::Nothing, format!("{nowhere}: {why}")))
         }
         Arrival::Unknown(why) => Err(Problem::Tmux(why)),
         Arrival::NoPane => {
             Trail::forget(&context.env)?;
-            Ok(Exit::Nothing)
+            Ok((Exit::Nothing, nowhere.to_owned()))
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::demo::stop::Stop;
 use crate::error::Problem;
 use crate::exit::Exit;
 
-/// See it work without an agent: a quarter of a minute, and nothing is left behind
+/// See it work without an agent: about 10 seconds on a terminal, and nothing is left behind
 ///
 /// Starts a daemon and, where tmux exists, a tmux server of its own in a scratch folder. Stand-ins for two agents and a
 /// harness send what real ones send, through the real hook and the real socket. Your own daemon, sessions and settings

@@ -3,8 +3,6 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use crate::exit::Exit;
-
 /// Deliver one hook call (hosts run `herdbook-hook`, which is the same but smaller)
 ///
 /// Reads one payload from stdin and hands it to the daemon, or to the spool when no daemon answers. Whatever happens,
@@ -12,24 +10,20 @@ use crate::exit::Exit;
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The host: claude, codex, cursor, …
-    host: String,
+    #[arg(value_name = "HOST")]
+    _host: String,
     /// `event:NAME` where the payload does not name its event, and whatever else the host appends
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    rest: Vec<OsString>,
+    #[arg(value_name = "REST", trailing_var_arg = true, allow_hyphen_values = true)]
+    _rest: Vec<OsString>,
 }
 
-/// Runs the hook code when the words are `herdbook hook HOST …`, before anything else is looked at.
+/// Runs the hook code when the first word is `hook`, before anything else is looked at: to hosts, exit code 2 of a usage
+/// error means "block". Only a person's `herdbook hook --help` goes on to the argument parser.
 pub fn fast_path(words: &[OsString]) -> Option<ExitCode> {
-    let (name, host) = (words.get(1)?, words.get(2)?);
-    if name != "hook" || host.as_encoded_bytes().starts_with(b"-") {
+    let rest = words.get(2..).unwrap_or_default();
+    if words.get(1)? != "hook" || (rest.len() == 1 && (rest[0] == "--help" || rest[0] == "-h")) {
         return None;
     }
-    herdbook_wire::hook::run_process(words.iter().skip(2).cloned());
+    herdbook_wire::hook::run_process(rest.iter().filter(|word| *word != "--").cloned());
     Some(ExitCode::SUCCESS)
-}
-
-/// Runs it where the fast path was not taken (`herdbook hook -- HOST`).
-pub fn run(args: Args) -> Exit {
-    herdbook_wire::hook::run_process(std::iter::once(args.host.into()).chain(args.rest));
-    Exit::Ok
 }

@@ -14,7 +14,7 @@ use crate::printer::Line;
 
 /// List the sessions: who waits for you first, in the order in which `next` goes there
 ///
-/// STATE is registered (no turn yet), working, stuck (waits for you), ended, or unknown (cannot be told). KIND says what a
+/// STATE is registered (no turn running), working, stuck (waits for you), ended, or unknown (cannot be told). KIND says what a
 /// stuck session waits for. A pane with a question mark is a guess.
 #[derive(Debug, clap::Args)]
 #[command(visible_alias = "list")]

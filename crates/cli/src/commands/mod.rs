@@ -83,7 +83,8 @@ impl Command {
             Command::Why(args) => why::run(&args, context),
             Command::Status(args) => status::run(&args, context),
             Command::Normalize(args) => normalize::run(&args, context),
-            Command::Hook(args) => Ok(hook::run(args)),
+            // Only its help comes this far.
+            Command::Hook(_) => Ok(Exit::Ok),
             Command::Demo(_) => demo::run(context),
             Command::StandIn(args) => stand_in::run(args, context),
         }

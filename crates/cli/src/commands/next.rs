@@ -1,6 +1,7 @@
 //! `herdbook next`: go to who waits.
 
 use herdbook_api::v1::{Item, Pane};
+use herdbook_machine::{JumpError, RunError, TmuxError};
 
 use super::Context;
 use crate::choice::{Choice, choose};
@@ -8,9 +9,10 @@ use crate::clock::now_ms;
 use crate::daemon::Daemon;
 use crate::error::{Problem, whole};
 use crate::exit::Exit;
-use crate::jump::{Arrival, Trail, Whereabouts, go, show_on_client};
+use crate::guess::{lacks_server, likely_sockets, place};
+use crate::jump::{Arrival, Trail, Whereabouts, go, has_pane};
 use crate::printer::{Line, Style};
-use crate::text::counted;
+use crate::text::resting_words;
 
 /// Go to the first session that waits for you
 ///
@@ -35,37 +37,58 @@ pub struct Args {
 /// # Errors
 /// The daemon or tmux does not answer.
 pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
-    let queue = match Daemon::of(&context.env)?.ask(|client| client.queue()) {
-        Ok(queue) => queue,
-        Err(problem) => {
-            // Nobody reads stderr of a key binding.
-            let whereabouts = Whereabouts::look(&context.env, args.client.as_deref());
-            Journey { context, whereabouts, said: vec![problem.to_string()] }.show();
-            return Err(problem);
-        }
-    };
     let whereabouts = Whereabouts::look(&context.env, args.client.as_deref());
-    let choice = choose(&queue, whereabouts.pane.as_ref(), args.blocked, now_ms());
-    let mut journey = Journey { context, whereabouts, said: Vec::new() };
-    let exit = journey.travel(args, &choice)?;
-    journey.show();
-    Ok(exit)
+    let mut journey =
+        Journey { context, whereabouts, guessed: Vec::new(), headline: String::new(), passed: Vec::new() };
+    let outcome = journey.queue().and_then(|queue| {
+        let here = journey.whereabouts.pane.clone();
+        journey.travel(args, &choose(&queue, here.as_ref(), args.blocked, now_ms()))
+    });
+    // Nobody reads stderr of a key binding.
+    if let Err(problem) = &outcome {
+        journey.headline = whole(problem);
+    }
+    journey.whereabouts.show(&message(&journey.headline, &journey.passed));
+    outcome
 }
 
 /// One call of `next`.
 struct Journey<'a, 'b> {
     context: &'a mut Context<'b>,
     whereabouts: Whereabouts,
-    said: Vec<String>,
+    /// Sessions whose tmux server is our guess.
+    guessed: Vec<String>,
+    /// What came of it.
+    headline: String,
+    /// Why entries were passed over, one reason each.
+    passed: Vec<String>,
 }
 
 impl Journey<'_, '_> {
+    /// Asks for the queue. A posted pane comes without its server; where there is only one it can be, it is put there.
+    fn queue(&mut self) -> Result<Vec<Item>, Problem> {
+        let daemon = Daemon::of(&self.context.env)?;
+        let mut queue = daemon.ask(|client| client.queue())?;
+        if queue.iter().any(lacks_server) {
+            let sessions = daemon.ask(|client| client.sessions())?;
+            let open = sessions.iter().filter(|session| session.state != "ended");
+            let known = queue.iter().filter_map(|entry| entry.pane.as_ref());
+            let sockets = likely_sockets(
+                self.whereabouts.socket().as_deref(),
+                open.filter_map(|session| session.pane.as_ref()).chain(known),
+            );
+            self.guessed = place(&mut queue, &sockets, has_pane);
+        }
+        Ok(queue)
+    }
+
     fn travel(&mut self, args: &Args, choice: &Choice<'_>) -> Result<Exit, Problem> {
         let mut guesses = 0;
         for entry in &choice.candidates {
             let Some(pane) = &entry.pane else {
                 let place = if entry.cwd.is_empty() { String::new() } else { format!(" in {}", entry.cwd) };
                 self.say(entry, &format!("waits{place}, but no pane is known for it"));
+                self.passed.push("no pane is known".to_owned());
                 continue;
             };
             if entry.pane_uncertain && !args.guess {
@@ -74,6 +97,7 @@ impl Journey<'_, '_> {
                     entry,
                     &format!("waits, perhaps in pane {}: that is a guess, so it is passed over", pane.pane),
                 );
+                self.passed.push(format!("pane {} is a guess", pane.pane));
                 continue;
             }
             if let Some(exit) = self.visit(entry, pane)? {
@@ -104,37 +128,41 @@ impl Journey<'_, '_> {
                 printer.flush()
             })?
         };
-        let guess = if entry.pane_uncertain { " (the pane is a guess: look before you type)" } else { "" };
+        let is_guess = entry.pane_uncertain || self.guessed.contains(&entry.session_id);
+        let guess = if is_guess { " (the pane is a guess: look before you type)" } else { "" };
         match arrival {
-            Arrival::Moved(client) => {
-                self.whereabouts.client = Some(client);
-                if let Some(from) = self.whereabouts.pane.clone() {
+            Arrival::Moved { client, from } => {
+                if let Some(from) = from {
                     let trail = Trail::after(Trail::read(&self.context.env)?, from, pane.clone());
                     // The jump itself is done; that there is no way back is only said.
                     if let Err(problem) = trail.keep(&self.context.env) {
                         problem.tell(self.context.printer);
                     }
                 }
-                // The words belong on the server that was gone to.
-                self.whereabouts.pane = Some(pane.clone());
-                self.say(entry, &format!("{}{guess}", entry.ask));
+                self.whereabouts.arrived(client, pane);
+                self.headline = self.say(entry, &format!("{}{guess}", entry.ask));
                 Ok(Some(Exit::Ok))
             }
             Arrival::Type(command) => {
-                self.say(
-                    entry,
-                    &format!("waits where this terminal cannot take you{guess}; type in a free one:"),
-                );
+                let words = format!("waits where this terminal cannot take you{guess}; type in a free one:");
+                let said = self.say(entry, &words);
                 self.context.printer.line(&Line::new().text(&command, Style::Name))?;
-                self.said.push(command);
+                self.headline = format!("{said} {command}");
                 Ok(Some(Exit::NoPane))
             }
+            // Without the program no entry can be gone to: one word about it is enough.
+            Arrival::Unknown(why @ JumpError::Tmux(TmuxError::Run(RunError::Start { .. }))) => {
+                Err(Problem::Tmux(why))
+            }
             Arrival::Gone(why) | Arrival::Unknown(why) => {
-                self.say(entry, &format!("is passed over: {}", whole(&why)));
+                let why = whole(&why);
+                self.say(entry, &format!("is passed over: {why}"));
+                self.passed.push(why);
                 Ok(None)
             }
             Arrival::NoPane => {
                 self.say(entry, &format!("waits in pane {}, but its tmux server is not known", pane.pane));
+                self.passed.push(format!("the tmux server of pane {} is not known", pane.pane));
                 Ok(None)
             }
         }
@@ -148,26 +176,45 @@ impl Journey<'_, '_> {
             (0, None) => "nobody waits".to_owned(),
             _ => "no pane to go to".to_owned(),
         };
-        if choice.resting > 0 {
-            words = format!("{words}; {} skipped or snoozed", counted(choice.resting as u64, "session"));
-        }
+        words.push_str(&resting_words(choice.resting as u64));
         self.context.printer.say(&Line::new().text(&words, Style::Plain));
-        self.said.push(words);
+        self.headline = words;
         if choice.candidates.is_empty() { Exit::Nothing } else { Exit::NoPane }
     }
 
-    fn say(&mut self, entry: &Item, words: &str) {
+    /// Says something about an entry, and returns it.
+    fn say(&mut self, entry: &Item, words: &str) -> String {
         let line = Line::new().text(&entry.session_id, Style::Name).own(" ").text(words, Style::Plain);
         self.context.printer.say(&line);
-        self.said.push(format!("{} {words}", entry.session_id));
+        format!("{} {words}", entry.session_id)
     }
+}
 
-    /// Shows on the human's tmux client what was said.
-    fn show(&self) {
-        if let (Some(client), Some(pane)) = (&self.whereabouts.client, &self.whereabouts.pane)
-            && !self.said.is_empty()
-        {
-            show_on_client(&pane.socket, client, &self.said.join("; "));
+/// Returns the words for a client's message line: what came of it, then who was passed over and why, each reason once.
+fn message(headline: &str, passed: &[String]) -> String {
+    let mut reasons: Vec<&str> = Vec::new();
+    for reason in passed {
+        if !reasons.contains(&reason.as_str()) {
+            reasons.push(reason);
         }
+    }
+    if reasons.is_empty() {
+        return headline.to_owned();
+    }
+    format!("{headline} ({} passed over: {})", passed.len(), reasons.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::message;
+
+    #[test]
+    fn the_message_line_says_first_where_you_are() {
+        assert_eq!(message("one is done", &[]), "one is done");
+        let passed = ["no pane is known", "pane %3 has been closed", "no pane is known"].map(str::to_owned);
+        assert_eq!(
+            message("one is done", &passed),
+            "one is done (3 passed over: no pane is known, pane %3 has been closed)"
+        );
     }
 }

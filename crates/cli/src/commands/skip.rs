@@ -20,8 +20,9 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     match &args.session {
         Some(session) => queue::act(context, session, "skipped", |client, key| client.skip(Some(key))),
         None => {
-            let acted = Daemon::of(&context.env)?.ask(|client| client.skip(None))?;
-            queue::tell(context, "skipped", &acted)
+            let daemon = Daemon::of(&context.env)?;
+            let acted = daemon.ask(|client| client.skip(None))?;
+            queue::tell(context, &daemon, "skipped", &acted)
         }
     }
 }

@@ -54,7 +54,8 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     if args.json {
         context.printer.json(&status)?;
     } else {
-        print(context.printer, &status)?;
+        let queue = daemon.ask(|client| client.queue())?;
+        print(context.printer, &status, &waiting(&queue, now_ms()))?;
     }
     Ok(Exit::Ok)
 }
@@ -70,17 +71,28 @@ fn segment(queue: &[Item], now_ms: u64) -> String {
     }
 }
 
-fn print(printer: &mut Printer, status: &Status) -> Result<(), Problem> {
+/// Says how many are in the queue, how many of them in mid-turn, and how many were put off.
+fn waiting(queue: &[Item], now_ms: u64) -> String {
+    if queue.is_empty() {
+        return "nobody waits".to_owned();
+    }
+    let mut words = format!("{} stuck", queue.len());
+    let blocked = queue.iter().filter(|entry| entry.is_blocked()).count();
+    let later = queue.iter().filter(|entry| is_resting(entry, now_ms)).count();
+    for (count, what) in [(blocked, "in mid-turn"), (later, "later")] {
+        if count > 0 {
+            words.push_str(&format!(", {count} of them {what}"));
+        }
+    }
+    words
+}
+
+fn print(printer: &mut Printer, status: &Status, queue: &str) -> Result<(), Problem> {
     let fact = |name: &'static str| Line::new().styled(name, Style::Dim).spaces(10 - name.len());
-    let queue = match (status.stuck_count, status.blocked_count) {
-        (0, _) => "nobody waits".to_owned(),
-        (stuck, 0) => format!("{stuck} stuck"),
-        (stuck, blocked) => format!("{stuck} stuck, {blocked} of them in mid-turn"),
-    };
     let journal = format!("{} written, {} synced", status.journal.written_seq, status.journal.synced_seq);
     let daemon = format!("{}, pid {}, up {}", status.version, status.pid, age(status.uptime_ms));
     printer.line(&fact("daemon").text(&daemon, Style::Plain))?;
-    printer.line(&fact("queue").text(&queue, Style::Plain))?;
+    printer.line(&fact("queue").text(queue, Style::Plain))?;
     printer.line(&fact("sessions").text(&format!("{} open", status.session_count), Style::Plain))?;
     printer.line(&fact("journal").text(&journal, Style::Plain))?;
     printer.line(&fact("spool").text(&counted(status.spool_count, "event"), Style::Plain))?;
@@ -113,6 +125,15 @@ mod tests {
 
     fn entry(reason: &str, until: Option<u64>) -> Item {
         Item { reason: reason.into(), skip_cooldown_until: until, ..Item::default() }
+    }
+
+    #[test]
+    fn the_queue_is_counted_with_those_for_later() {
+        let queue = [entry("permission", None), entry("stopped", Some(1_001)), entry("stopped", Some(1_001))];
+        assert_eq!(waiting(&queue, 1_000), "3 stuck, 1 of them in mid-turn, 2 of them later");
+        assert_eq!(waiting(&queue[1..], 1_000), "2 stuck, 2 of them later");
+        assert_eq!(waiting(&queue[1..], 1_001), "2 stuck");
+        assert_eq!(waiting(&[], 1_000), "nobody waits");
     }
 
     #[test]

@@ -14,6 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use herdbook_api::v1::Listen;
+use herdbook_machine::Tmux;
 use herdbook_wire::env::Env as Places;
 use herdbook_wire::paths::socket_address;
 use rustix::fs::{Mode, OFlags};
@@ -331,9 +332,14 @@ impl Drop for Stage {
             }
         }
         if let Some(socket) = self.tmux.take() {
+            let server = Tmux::at(&socket).server().ok();
             let mut tmux = self.command(Path::new("tmux"));
             tmux.arg("-S").arg(socket).args(["kill-server"]);
             let _ = tmux.stdin(Stdio::null()).output();
+            // tmux answers before its server has ended.
+            if let Some(server) = server {
+                await_end(server.pid);
+            }
         }
         self.stop_daemon();
         // A hook that was cut off may still write a spool file while we remove: look again a few times.
@@ -343,6 +349,15 @@ impl Drop for Stage {
                 _ => break,
             }
         }
+    }
+}
+
+/// Waits, not for ever, until a process that is no child of ours has ended. One that nobody reaps has no words any more.
+fn await_end(pid: u32) {
+    let words = format!("/proc/{pid}/cmdline");
+    let end = Instant::now() + PATIENCE;
+    while Instant::now() < end && fs::read(&words).is_ok_and(|words| !words.is_empty()) {
+        std::thread::sleep(LOOK_AGAIN);
     }
 }
 

@@ -50,3 +50,15 @@ fn without_a_home_the_variables_to_set_are_named() {
     assert_eq!(ran.code, 1);
     assert_eq!(ran.stderr, "error: no place for state: set HOME, XDG_STATE_HOME or HERDBOOK_STATE\n");
 }
+
+#[test]
+fn a_relative_state_folder_is_named_as_the_mistake() {
+    let env = TestEnv::new();
+    let mut command = env.herdbook(&["ls"]);
+    command.env("HERDBOOK_STATE", "state");
+    let ran = crate::support::finish(command, b"");
+    assert_eq!(
+        (ran.code, ran.stderr.as_str()),
+        (1, "error: HERDBOOK_STATE must be an absolute path, not state\n")
+    );
+}

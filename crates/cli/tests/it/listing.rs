@@ -31,7 +31,16 @@ fn the_queue_is_listed_skipped_snoozed_pinned_and_settled() {
     assert_eq!(env.run(&["pin", "1", "--off"]).stderr, "unpinned docs; next is deploy\n");
     assert_eq!(env.run(&["snooze", "dep", "20m"]).stderr, "snoozed deploy; next is docs\n");
     assert_eq!(env.run(&["status", "--format", "tmux"]).stdout, "⚠ 1\n");
-    assert_eq!(env.run(&["settle", "docs"]).stderr, "settled docs; nobody else waits\n");
+    assert_eq!(
+        env.run(&["settle", "docs"]).stderr,
+        "settled docs; nobody else waits; 2 sessions skipped or snoozed\n"
+    );
+    let none = env.run(&["skip"]);
+    assert_eq!((none.code, none.stderr.as_str()), (5, "nobody waits; 2 sessions skipped or snoozed\n"));
+    assert!(env.run(&["status"]).stdout.contains("2 stuck, 2 of them later\n"));
+    // The session is known; it just does not wait.
+    let idle = env.run(&["settle", "docs"]);
+    assert_eq!((idle.code, idle.stderr.as_str()), (5, "docs does not wait\n"));
     assert_eq!(env.run(&["status", "--format", "tmux"]).stdout, "\n");
 
     let unknown = env.run(&["why", "d"]);

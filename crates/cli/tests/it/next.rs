@@ -70,7 +70,7 @@ fn next_goes_to_the_agents_pane_and_return_comes_back() {
         return;
     }
     let env = TestEnv::new();
-    let _daemon = TestDaemon::start(&env);
+    let daemon = TestDaemon::start(&env);
     let (inner, outer) = (Tmux { env: &env, name: "inner" }, Tmux { env: &env, name: "outer" });
     let size = ["-x", "100", "-y", "30"];
     let base = inner.run(
@@ -123,6 +123,41 @@ fn next_goes_to_the_agents_pane_and_return_comes_back() {
     binding.env("TMUX", &tmux);
     assert_eq!((finish(binding, b"").code, inner.front()), (0, panes[0].clone()));
     assert!(inner.run(&["show-messages", "-t", &tty]).contains("claude-one one is done"));
+
+    // So does `return`, which says so there.
+    let mut binding = env.herdbook(&["return", "--client", &tty]);
+    binding.env("TMUX", &tmux);
+    assert_eq!((finish(binding, b"").code, inner.front()), (0, base.clone()));
+    assert!(inner.run(&["show-messages", "-t", &tty]).contains(&format!("back in pane {base}")));
+
+    // Outside of tmux, too, a client that was moved knows the way back.
+    assert_eq!((env.run(&["next", "--client", &tty]).code, inner.front()), (0, panes[0].clone()));
+    assert_eq!((env.run(&["return", "--client", &tty]).code, inner.front()), (0, base.clone()));
+    assert_eq!(env.run(&["return", "--client", &tty]).code, 5);
+    assert_eq!(env.run(&["next", "--client", "/dev/none"]).code, 6);
+
+    // Without the program that is said once, however many wait.
+    let mut blind = env.herdbook(&["next", "--client", &tty]);
+    blind.env("PATH", "/nowhere");
+    let ran = finish(blind, b"");
+    assert_eq!((ran.code, ran.stderr.lines().count()), (6, 1), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("error: could not ask tmux: could not start tmux"), "{}", ran.stderr);
+
+    // A posted pane has no server. Here only one is known, and that has the pane: a guess, and called so.
+    daemon.post_stuck_in("posted", &base, "which first?", 1_000);
+    let ran = env.run(&["next", "--client", &tty]);
+    assert_eq!((ran.code, inner.front()), (0, base.clone()), "{}", ran.stderr);
+    assert_eq!(ran.stderr, "posted which first? (the pane is a guess: look before you type)\n");
+    // Who sits in that pane is passed over; elsewhere on the server the posted one is first.
+    assert_eq!((from(&env, &tmux, &base, &["next"]).code, inner.front()), (0, panes[0].clone()));
+    assert_eq!((from(&env, &tmux, &panes[0], &["next"]).code, inner.front()), (0, base.clone()));
+    // A pane that this server does not have is passed over, and the message line says so last.
+    assert_eq!(env.run(&["settle", "posted"]).code, 0);
+    daemon.post_stuck_in("lost", "%4000", "anybody?", 2_000);
+    assert_eq!((env.run(&["next", "--client", &tty]).code, inner.front()), (0, panes[0].clone()));
+    let words = "claude-one one is done (1 passed over: the tmux server of pane %4000 is not known)";
+    assert!(inner.run(&["show-messages", "-t", &tty]).contains(words));
+    assert_eq!(env.run(&["settle", "lost"]).code, 0);
 
     // From another server it is not nested: the command to type is printed.
     let ran = from(&env, &outer.inside(&outer_pane), &outer_pane, &["next"]);

@@ -123,8 +123,13 @@ impl TestDaemon {
 
     /// Posts that a session waits.
     pub fn post_stuck(&self, session: &str, message: &str, timestamp: u64) {
+        self.post_stuck_in(session, "%0", message, timestamp);
+    }
+
+    /// Posts that a session waits in that pane.
+    pub fn post_stuck_in(&self, session: &str, pane: &str, message: &str, timestamp: u64) {
         self.post(&serde_json::json!({
-            "type": "stuck", "sessionId": session, "paneId": "%0", "cwd": "/srv/demo", "transcriptPath": "",
+            "type": "stuck", "sessionId": session, "paneId": pane, "cwd": "/srv/demo", "transcriptPath": "",
             "reason": "stopped", "message": message, "timestamp": timestamp,
         }));
     }

@@ -14,6 +14,27 @@ fn help_goes_to_stdout_and_usage_errors_to_stderr_with_code_2() {
     assert!(usage.stderr.contains("'nxet'"), "{}", usage.stderr);
 }
 
+/// Exit code 2 of a hook blocks the host, so no word leads to a usage error.
+#[test]
+fn a_hook_is_silent_whatever_its_words_are() {
+    let env = TestEnv::new();
+    for words in [
+        &["hook"][..],
+        &["hook", "--"],
+        &["hook", "--nonsense"],
+        &["hook", "--nonsense", "--help"],
+        &["hook", ""],
+        &["hook", "claude", "--nonsense"],
+        &["hook", "--", "claude"],
+    ] {
+        let ran = env.run_with(words, b"{}");
+        assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (0, "", ""), "{words:?}");
+    }
+    // The two that name a host are kept.
+    assert!(env.run(&["ls"]).stderr.contains("2 events wait in the spool"));
+    assert!(env.run(&["hook", "--help"]).stdout.contains("exit code 0"));
+}
+
 #[test]
 fn a_reader_that_has_seen_enough_is_no_failure() {
     let env = TestEnv::new();

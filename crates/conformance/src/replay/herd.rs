@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use herdbook_engine::record::{Record, RecordView};
 use herdbook_engine::view::SessionView;
 use herdbook_engine::{Config, Effect, Engine, Focus, HookDelivery, Input, Now, PaneFact, TmuxFacts};
-use herdbook_events::SessionKey;
+use herdbook_events::{Process, SessionKey};
 use herdbook_hosts::{Projected, project};
 use serde_json::{Value, json};
 
@@ -102,7 +102,7 @@ impl VirtualHerd {
                     } else {
                         self.dead.insert(*pid)
                     };
-                    self.step(Input::Process { pid: *pid, alive: *alive });
+                    self.step(Input::Process { process: Process { pid: *pid, start: None }, alive: *alive });
                 }
             }
             Act::Daemon(act) => {
@@ -206,7 +206,7 @@ impl VirtualHerd {
             self.step(Input::Tmux(self.tmux.clone()));
         }
         for pid in self.dead.clone() {
-            self.step(Input::Process { pid, alive: false });
+            self.step(Input::Process { process: Process { pid, start: None }, alive: false });
         }
         let mut spool = std::mem::take(&mut self.spool);
         spool.sort_by_key(|delivery| (delivery.stamp_ms, delivery.delivery));

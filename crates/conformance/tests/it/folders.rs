@@ -73,7 +73,9 @@ fn public_cases_are_those_of_the_reference_data() {
     let Some(folder) = shared("public_cases_are_those_of_the_reference_data", "field-cases") else { return };
     for public in find_cases(&root().join("conformance")).unwrap() {
         let name = public.file_name().unwrap();
-        if CHANGED.contains(&name.to_str().unwrap()) {
+        // The H cases are the project's own.
+        let text = name.to_str().unwrap();
+        if CHANGED.contains(&text) || text.starts_with("H-") {
             continue;
         }
         let (ours, theirs) = (public.join("case.json"), folder.join(name).join("case.json"));

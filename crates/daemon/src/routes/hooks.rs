@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use herdbook_api::trail::Accepted;
 use herdbook_engine::{HookDelivery, Input, posted_origin};
@@ -12,6 +12,7 @@ use herdbook_log::Durability;
 use serde::Deserialize;
 
 use super::body::{self, HOOK_BYTES};
+use super::extract::{InPath, InQuery};
 use super::{Answer, App, Refusal, ok};
 use crate::clock;
 use crate::core::Refused;
@@ -31,8 +32,8 @@ pub(super) struct HookQuery {
 /// `POST /v1/hooks/{host}`: any bytes; what cannot be read is kept as it came. Answers once it is written.
 pub(super) async fn hook(
     State(app): State<Arc<App>>,
-    Path(host): Path<String>,
-    Query(query): Query<HookQuery>,
+    InPath(host): InPath<String>,
+    InQuery(query): InQuery<HookQuery>,
     headers: HeaderMap,
     body: Body,
 ) -> Answer {

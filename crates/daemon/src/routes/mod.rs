@@ -1,6 +1,7 @@
 //! The routes: Trail Boss's, and our own under `/v1` (overview section 5).
 
 mod body;
+mod extract;
 mod hooks;
 mod stream;
 mod trail;

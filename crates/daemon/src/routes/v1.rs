@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use axum::body::Body;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use herdbook_api::v1;
 use herdbook_engine::view::State as SessionState;
@@ -15,7 +15,9 @@ use herdbook_wire::paths::SPOOL;
 use herdbook_wire::spool;
 use serde::Deserialize;
 
+use super::extract::{InPath, InQuery};
 use super::{Answer, App, Refusal, body, ok};
+use crate::config::PORT_HINT;
 use crate::{clock, convert};
 
 /// So many items are on a page.
@@ -82,7 +84,7 @@ fn warnings(app: &App, health: &herdbook_log::Health, spool_lost: u64) -> Vec<St
             (Some(pid), Some(name)) => format!("process {pid} ({name})"),
             _ => "another process".to_owned(),
         };
-        warnings.push(format!("{} is taken by {holder}; HTTP is not served there", listen.addr));
+        warnings.push(format!("{} is taken by {holder}; HTTP is not served there: {PORT_HINT}", listen.addr));
     }
     if let Some(error) = &health.error {
         warnings.push(format!("the journal cannot be written: {error}"));
@@ -102,7 +104,7 @@ fn warnings(app: &App, health: &herdbook_log::Health, spool_lost: u64) -> Vec<St
 }
 
 /// `GET /v1/queue?after=CURSOR`: every entry, those in cooldown included.
-pub(super) async fn queue(State(app): State<Arc<App>>, Query(query): Query<PageQuery>) -> Answer {
+pub(super) async fn queue(State(app): State<Arc<App>>, InQuery(query): InQuery<PageQuery>) -> Answer {
     let queue = app.core.look(|engine, now| engine.queue(now)).await?;
     let count = queue.len();
     let start = page_start(query.after.as_deref(), queue.iter().map(|entry| entry.id.as_str()))?;
@@ -112,7 +114,7 @@ pub(super) async fn queue(State(app): State<Arc<App>>, Query(query): Query<PageQ
 }
 
 /// `GET /v1/sessions?after=CURSOR`.
-pub(super) async fn sessions(State(app): State<Arc<App>>, Query(query): Query<PageQuery>) -> Answer {
+pub(super) async fn sessions(State(app): State<Arc<App>>, InQuery(query): InQuery<PageQuery>) -> Answer {
     let mut sessions = app.core.look(|engine, _| engine.sessions()).await?;
     // A fixed order, so that pages fit together; ended ones stay last.
     sessions.sort_by(|a, b| {
@@ -145,13 +147,13 @@ fn next_cursor(start: usize, count: usize, last: Option<&str>) -> Option<String>
 }
 
 /// `GET /v1/sessions/{key}`.
-pub(super) async fn session(State(app): State<Arc<App>>, Path(key): Path<String>) -> Answer {
+pub(super) async fn session(State(app): State<Arc<App>>, InPath(key): InPath<String>) -> Answer {
     let view = view(&app, &key).await?;
     ok(&convert::session(&view))
 }
 
 /// `GET /v1/sessions/{key}/why`.
-pub(super) async fn why(State(app): State<Arc<App>>, Path(key): Path<String>) -> Answer {
+pub(super) async fn why(State(app): State<Arc<App>>, InPath(key): InPath<String>) -> Answer {
     let view = view(&app, &key).await?;
     ok(&convert::why(&view))
 }

@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
+use rustix::process::Signal;
 use serde_json::json;
 
-use crate::support::{Scratch, stuck};
+use crate::child::DaemonChild;
+use crate::support::{Scratch, stuck, wait_until};
 
 /// The folder of a field case, or nothing (the test says by name that it was skipped).
 fn case(test: &str, name: &str) -> Option<PathBuf> {
@@ -147,6 +149,52 @@ fn another_user_is_refused() {
     };
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.starts_with("HTTP/1.1 403 "), "{text} {}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn another_user_who_closes_at_once_is_refused() {
+    // Only to a daemon of root does a socket that nobody holds look like its own.
+    if !rustix_is_root() {
+        println!("skipped: another_user_who_closes_at_once_is_refused: not root");
+        return;
+    }
+    let scratch = Scratch::new();
+    let daemon = DaemonChild::start(&scratch.state());
+    let addr: std::net::SocketAddr = daemon.client().status().unwrap().http[0].addr.parse().unwrap();
+    let port = addr.port();
+    let script = format!(
+        "import os, socket, json, encodings.idna\n\
+         os.setgroups([]); os.setgid(65534); os.setuid(65534)\n\
+         for at in range(40):\n\
+         \x20   event = dict(type='stuck', sessionId='other%d' % at, paneId='%1', cwd='', transcriptPath='',\n\
+         \x20                reason='stopped', message='m', timestamp=1)\n\
+         \x20   body = json.dumps(event).encode()\n\
+         \x20   head = 'POST /event/normalized HTTP/1.1\\r\\nHost: localhost:{port}\\r\\n'\n\
+         \x20   head += 'Content-Type: application/json\\r\\nContent-Length: %d\\r\\n\\r\\n' % len(body)\n\
+         \x20   s = socket.create_connection(('127.0.0.1', {port}))\n\
+         \x20   s.sendall(head.encode() + body); s.close()\n\
+         print('sent')"
+    );
+    // So that it looks at the connections only after they were closed.
+    daemon.signal(Signal::STOP);
+    #[expect(clippy::disallowed_methods, reason = "a client that runs under another uid")]
+    let Ok(output) = std::process::Command::new("python3").args(["-c", &script]).output() else {
+        println!("skipped: another_user_who_closes_at_once_is_refused: no python3");
+        return;
+    };
+    assert_eq!(output.stdout, b"sent\n", "{}", String::from_utf8_lossy(&output.stderr));
+    daemon.signal(Signal::CONT);
+    // It has dealt with all of them once its end of none is left, open or half closed.
+    let ours = format!("0100007F:{port:04X}");
+    wait_until("the end of the connections", || {
+        let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+        !table.lines().any(|row| {
+            let mut words = row.split_ascii_whitespace().skip(1);
+            words.next() == Some(&ours) && matches!(words.nth(1), Some("01" | "08"))
+        })
+    });
+    assert!(daemon.end(Signal::TERM).success());
+    assert!(scratch.journal().iter().all(|line| line.kind != "normalized"));
 }
 
 fn rustix_is_root() -> bool {

@@ -80,6 +80,9 @@ fn a_taken_port_leaves_the_socket_working_and_is_named() {
     assert_eq!((listen.addr.as_str(), listen.pid), (taken.to_string().as_str(), Some(std::process::id())));
     assert_eq!(status.http[0].state, v1::Listen::TAKEN);
     assert!(status.warnings[0].contains("is taken by process"), "{:?}", status.warnings);
+    for words in [&words, &status.warnings[0]] {
+        assert!(words.ends_with(": stop it, or set HERDBOOK_ADDR to another address"), "{words}");
+    }
     daemon.frame(&stop_call(1, "one"));
     assert_eq!(daemon.client().queue().unwrap().len(), 1);
 }

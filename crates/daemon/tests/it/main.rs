@@ -14,6 +14,7 @@ mod frames;
 mod guard;
 mod human;
 mod lifecycle;
+mod processes;
 mod stream;
 mod support;
 mod tmux;

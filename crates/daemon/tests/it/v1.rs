@@ -113,3 +113,21 @@ fn hooks_of_any_host_come_in_over_http() {
     let long = format!("/v1/hooks/{}", "h".repeat(300));
     assert_eq!(daemon.post(&long, body).status, 400);
 }
+
+#[test]
+fn addresses_that_cannot_be_read_are_refused_as_json() {
+    let daemon = Scratch::new().start();
+    let path = r#"{"error":"the path is not UTF-8 once decoded"}"#;
+    let twice = |name: &str| format!(r#"{{"error":"invalid query: duplicate field `{name}`"}}"#);
+    for (answer, words) in [
+        (daemon.get("/v1/sessions/%ff"), path.to_owned()),
+        (daemon.get("/v1/sessions/%ff/why"), path.to_owned()),
+        (daemon.post("/v1/hooks/%ff", "{}"), path.to_owned()),
+        (daemon.get("/v1/queue?after=a&after=b"), twice("after")),
+        (daemon.get("/v1/sessions?after=a&after=b"), twice("after")),
+        (daemon.post("/v1/hooks/claude?event=a&event=b", "{}"), twice("event")),
+    ] {
+        assert_eq!(answer.both(), (400, words.as_str()));
+        assert_eq!(answer.header("content-type"), Some("application/json"));
+    }
+}

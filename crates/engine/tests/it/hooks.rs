@@ -132,8 +132,13 @@ fn a_process_that_is_gone_ends_its_session_also_after_a_restart() {
         r#"{"session_id":"1","hook_event_name":"Stop"}"#,
         Origin { ancestors, ..Origin::default() },
     );
-    assert_eq!(herd.queue(), ["claude-1"]);
-    herd.input(Input::Process { pid: 4711, alive: false });
+    let later = herdbook_events::Process { pid: 4711, start: Some(10) };
+    herd.input(Input::Process { process: later, alive: false });
+    assert_eq!(herd.queue(), ["claude-1"], "another process had that pid");
+    herd.input(Input::Process {
+        process: herdbook_events::Process { pid: 4711, start: Some(9) },
+        alive: false,
+    });
     assert_eq!(herd.state("claude-1"), "ended");
     assert_eq!(herd.restarted().state("claude-1"), "ended");
 }

@@ -2,7 +2,7 @@
 
 use herdbook_engine::view::{QueueEntry, SessionView};
 use herdbook_engine::{HumanAct, Input};
-use herdbook_events::SessionKey;
+use herdbook_events::{Process, SessionKey};
 use proptest::prelude::*;
 
 use crate::Herd;
@@ -54,7 +54,10 @@ fn take(herd: &mut Herd, step: &Step) {
                 _ => HumanAct::Settle(key),
             });
         }
-        Step::Gone(pid) => herd.input(Input::Process { pid: u32::from(*pid), alive: false }),
+        Step::Gone(pid) => {
+            let process = Process { pid: u32::from(*pid), start: None };
+            herd.input(Input::Process { process, alive: false });
+        }
         Step::Wait(ms) => herd.wait(u64::from(*ms)),
     }
 }

@@ -5,7 +5,7 @@ use herdbook_events::origin::Terminal;
 use herdbook_events::{CanonicalEvent, Field, Origin};
 use serde::Deserialize;
 
-use crate::observe::{Reading, describe, first_of, question_kind, tool_use};
+use crate::observe::{Reading, first_of, requested, starting, tool_use};
 
 /// Tools that are a question to the human by themselves.
 const QUESTION_TOOLS: &[(&str, WaitKind)] =
@@ -52,16 +52,7 @@ fn signals(event: &CanonicalEvent) -> Vec<Signal> {
             let prompt = event.payload.text(Field::Prompt).unwrap_or_default();
             vec![Signal::PromptSubmitted { human: !prompt.starts_with("<task-notification>") }]
         }
-        "PreToolUse" => {
-            let tool = tool();
-            let asked = question_kind(&tool.name, QUESTION_TOOLS).map(|kind| Signal::Asked {
-                kind,
-                message: describe(event, &tool),
-                tool: tool.clone(),
-                only_attended: false,
-            });
-            std::iter::once(Signal::ToolStarting(tool)).chain(asked).collect()
-        }
+        "PreToolUse" => starting(event, tool(), QUESTION_TOOLS),
         "PostToolUse" | "PermissionDenied" => vec![Signal::ToolOver(tool())],
         "PostToolUseFailure" => {
             let mut signals = vec![Signal::ToolOver(tool())];
@@ -71,11 +62,7 @@ fn signals(event: &CanonicalEvent) -> Vec<Signal> {
             signals
         }
         "PostToolBatch" => vec![Signal::BatchOver { ids: batch_ids(event) }],
-        "PermissionRequest" => {
-            let tool = tool();
-            let kind = question_kind(&tool.name, QUESTION_TOOLS).unwrap_or(WaitKind::Permission);
-            vec![Signal::Asked { kind, message: describe(event, &tool), tool, only_attended: true }]
-        }
+        "PermissionRequest" => vec![requested(event, tool(), QUESTION_TOOLS)],
         "Notification" => vec![notification(event)],
         "Elicitation" => vec![Signal::ElicitationOpened {
             id: event.native_text("elicitation_id"),

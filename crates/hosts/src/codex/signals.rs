@@ -3,7 +3,7 @@
 use herdbook_events::observation::{Signal, WaitKind};
 use herdbook_events::{CanonicalEvent, Field, Origin};
 
-use crate::observe::{Reading, describe, first_of, question_kind, tool_use};
+use crate::observe::{Reading, first_of, requested, starting, tool_use};
 
 /// Tools that are a question to the human by themselves.
 const QUESTION_TOOLS: &[(&str, WaitKind)] = &[("request_user_input", WaitKind::Question)];
@@ -34,22 +34,9 @@ fn signals(event: &CanonicalEvent, in_agent: bool) -> Vec<Signal> {
         }
         "SessionEnd" => vec![Signal::SessionEnded],
         "UserPromptSubmit" => vec![Signal::PromptSubmitted { human: !in_agent }],
-        "PreToolUse" => {
-            let tool = tool();
-            let asked = question_kind(&tool.name, QUESTION_TOOLS).map(|kind| Signal::Asked {
-                kind,
-                message: describe(event, &tool),
-                tool: tool.clone(),
-                only_attended: false,
-            });
-            std::iter::once(Signal::ToolStarting(tool)).chain(asked).collect()
-        }
+        "PreToolUse" => starting(event, tool(), QUESTION_TOOLS),
         "PostToolUse" => vec![Signal::ToolOver(tool())],
-        "PermissionRequest" => {
-            let tool = tool();
-            let kind = question_kind(&tool.name, QUESTION_TOOLS).unwrap_or(WaitKind::Permission);
-            vec![Signal::Asked { kind, message: describe(event, &tool), tool, only_attended: true }]
-        }
+        "PermissionRequest" => vec![requested(event, tool(), QUESTION_TOOLS)],
         "Stop" => vec![turn_over(WaitKind::TurnEnd, event.native_text("last_assistant_message"))],
         // The legacy notifier comes after Stop and repeats it; alone, it is all there is.
         "agent-turn-complete" => {

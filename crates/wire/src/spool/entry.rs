@@ -110,6 +110,16 @@ pub fn count(dir: &Path) -> io::Result<u64> {
     Ok(count)
 }
 
+/// True when something waits in the spool folder that `wanted` says yes to. It sees names alone: `bytes` is 0.
+///
+/// # Errors
+/// As [`entries`].
+pub fn any_entry(dir: &Path, wanted: impl Fn(&Entry) -> bool) -> io::Result<bool> {
+    let mut found = false;
+    for_each_name(dir, |name, _| found = found || Entry::parse(name).is_some_and(|entry| wanted(&entry)))?;
+    Ok(found)
+}
+
 fn for_each_name(dir: &Path, mut each: impl FnMut(&str, &fs::DirEntry)) -> io::Result<()> {
     // Events out of a folder that others can write to are not what hooks of ours have seen.
     match check_dir(dir) {

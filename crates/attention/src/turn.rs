@@ -1,0 +1,206 @@
+//! The rules for turns: start, prompt, end, reminder.
+
+use herdbook_events::observation::Observation;
+use herdbook_events::{Reason, SessionKey, WaitKind};
+
+use crate::fold::new_wait;
+use crate::herd::{Attention, registered, transition};
+use crate::session::{Cause, Moment, Phase, Transition, Wait};
+
+/// `idle` reminders come 60 s after the turn; one that follows activity this closely is about an older turn.
+const REMINDER_QUIET_MS: u64 = 30_000;
+
+/// The parts of [`Signal::TurnEnded`].
+pub(crate) struct Ended<'a> {
+    pub kind: WaitKind,
+    pub message: &'a str,
+    pub background: bool,
+    pub sure: bool,
+    pub quiet: bool,
+}
+
+impl Attention {
+    pub(crate) fn started(
+        &mut self,
+        key: &SessionKey,
+        at: Moment,
+        cause: &Cause,
+        replaces: bool,
+        out: &mut Vec<Transition>,
+    ) {
+        let Some(session) = self.sessions.get_mut(key) else { return };
+        if session.is_late(cause) {
+            return;
+        }
+        let process = session.process;
+        let host = session.host.clone();
+        let fresh =
+            session.main_stamp_ms.is_none() && session.phase == Phase::Registered && session.waits.is_empty();
+        session.moved(at, cause);
+        session.children.clear();
+        session.open_tools.clear();
+        session.over_tools.clear();
+        if !fresh {
+            out.extend(self.close(key, at, cause, |_| true));
+            self.enter(key, Phase::Registered, at);
+            if let Some(session) = self.sessions.get_mut(key) {
+                session.since = at;
+                session.note(at, cause);
+                out.push(transition(session, registered(session, at), cause));
+            }
+        }
+        // One process holds one session: the former one is over, whatever order the two events come in (case F-040).
+        if let (true, Some(process)) = (replaces, process) {
+            let former: Vec<SessionKey> = self
+                .sessions()
+                .filter(|other| other.key != *key && other.is_live() && other.host == host)
+                .filter(|other| other.process == Some(process))
+                .map(|other| other.key.clone())
+                .collect();
+            for other in former {
+                out.extend(self.end(&other, at, cause));
+            }
+        }
+    }
+
+    pub(crate) fn prompted(
+        &mut self,
+        key: &SessionKey,
+        at: Moment,
+        cause: &Cause,
+        main: bool,
+        human: bool,
+        out: &mut Vec<Transition>,
+    ) {
+        let Some(session) = self.sessions.get_mut(key) else { return };
+        // Codex reports a subagent's task as a prompt with its agent id: not the human's.
+        if !main || session.is_late(cause) {
+            return;
+        }
+        session.moved(at, cause);
+        session.note(at, cause);
+        session.background = false;
+        session.open_tools.retain(|open| open.agent.is_some());
+        if human {
+            session.children.clear();
+        }
+        // The host's own prompt (a finished background task) starts a turn but answers no question.
+        out.extend(self.close(key, at, cause, |wait| human || !wait.is_blocking()));
+        self.enter(key, Phase::Working, at);
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of one signal, matched apart by the caller")]
+    pub(crate) fn reminded(
+        &mut self,
+        key: &SessionKey,
+        at: Moment,
+        cause: &Cause,
+        seen: &Observation,
+        kind: WaitKind,
+        message: &str,
+        out: &mut Vec<Transition>,
+    ) {
+        let Some(session) = self.sessions.get(key) else { return };
+        if session.is_headless() || session.settled.is_some() {
+            return;
+        }
+        let blocked = session.waits.iter().any(Wait::is_blocking);
+        let opens = match kind {
+            // 'Waiting for your input' confirms; it opens only where the turn's end was lost (case F-008).
+            WaitKind::TurnEnd => {
+                session.waits.is_empty()
+                    && !session.background
+                    && matches!(session.phase, Phase::Working | Phase::Unknown)
+                    && at.at_ms.saturating_sub(session.active.at_ms) >= REMINDER_QUIET_MS
+            }
+            // It comes seconds late: where the host sends requests, they decide (case F-021).
+            WaitKind::Elicitation => !blocked && !session.elicits,
+            WaitKind::Permission if session.asks_nobody => false,
+            _ => !blocked && !session.asks_by_request,
+        };
+        if opens {
+            let returns = session.waits.is_empty();
+            let wait = new_wait(kind, None, None, message, cause, seen);
+            out.extend(self.open(key, at, cause, wait, None));
+            if !returns {
+                self.close(key, at, cause, |wait| !wait.is_blocking());
+            }
+        }
+    }
+
+    pub(crate) fn turn_ended(
+        &mut self,
+        at: Moment,
+        cause: &Cause,
+        seen: &Observation,
+        ended: &Ended<'_>,
+        out: &mut Vec<Transition>,
+    ) {
+        let Ended { kind, message, background, sure, quiet } = *ended;
+        let key = &seen.session;
+        let Some(session) = self.sessions.get_mut(key) else { return };
+        if session.is_late(cause) {
+            return;
+        }
+        // Old builds send a subagent's Stop without its id, while the agent tool is open (case F-045).
+        let inside_agent_tool =
+            session.open_tools.iter().any(|open| open.agent.is_none() && open.tool.starts_agent);
+        if inside_agent_tool && !sure && kind == WaitKind::TurnEnd {
+            return;
+        }
+        let settled = session.settled.filter(|kind| kind.reason() == Reason::Stopped);
+        let repeat = session.waits.iter().any(|wait| !wait.is_blocking()) || settled.is_some();
+        session.moved(at, cause);
+        session.settled = settled;
+        session.background = background;
+        session.open_tools.retain(|open| open.agent.is_some());
+        let headless = session.is_headless();
+        if !background {
+            session.children.clear();
+        }
+        let blocking_over =
+            |wait: &Wait| wait.is_blocking() && (kind == WaitKind::Interrupted || wait.agent.is_none());
+        self.drop_ghosts(key);
+        if background || headless {
+            // Work that goes on will wake the agent; a headless run has nobody to call.
+            out.extend(self.close(key, at, cause, blocking_over));
+            self.enter(key, if background { Phase::Working } else { Phase::Idle }, at);
+            if let Some(session) = self.sessions.get_mut(key) {
+                session.note(at, cause);
+            }
+            return;
+        }
+        if repeat {
+            out.extend(self.close(key, at, cause, blocking_over));
+            return;
+        }
+        let mut wait = new_wait(kind, None, None, message, cause, seen);
+        if quiet {
+            wait.announce_at_ms = None;
+        }
+        let opened = self.open(key, at, cause, wait, None);
+        self.close(key, at, cause, blocking_over);
+        out.extend(opened.and_then(|_| {
+            let session = self.sessions.get(key)?;
+            Some(transition(session, crate::herd::stuck(session, at)?, cause))
+        }));
+    }
+
+    /// A sign of work of the main agent: it works, unless it waits.
+    pub(crate) fn working_if_quiet(&mut self, key: &SessionKey, at: Moment, cause: &Cause) {
+        let Some(session) = self.sessions.get_mut(key) else { return };
+        if !session.waits.is_empty() || session.is_late(cause) {
+            return;
+        }
+        match session.settled {
+            // What the human settled was answered after all.
+            Some(kind) if kind.reason() == Reason::Permission => session.settled = None,
+            Some(_) => return,
+            None if matches!(session.phase, Phase::Idle | Phase::Ended) => return,
+            None => {}
+        }
+        session.active = at;
+        session.note(at, cause);
+        self.enter(key, Phase::Working, at);
+    }
+}
