@@ -95,7 +95,7 @@ impl Stop {
         Stop { sender: watch::Sender::new(false) }
     }
 
-    /// Asks the daemon to end: what is in flight is finished, then [`crate::run`] returns.
+    /// Asks the daemon to end: what is in flight is finished, then [`crate::run()`] returns.
     pub fn stop(&self) {
         self.sender.send_replace(true);
     }

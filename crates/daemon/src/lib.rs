@@ -8,7 +8,7 @@
 //! It never decides anything about sessions, never types into a pane, never listens on anything but loopback and unix
 //! sockets, and never answers a peer of another uid. A panic costs one request, not the daemon.
 //!
-//! Start with [`run`], then `core` (the engine's thread), `serve` (connections), `routes`.
+//! Start with [`run()`], then `core` (the engine's thread), `serve` (connections), `routes`.
 
 mod attention;
 mod clock;

@@ -17,6 +17,8 @@ const TEMP_AGE_MS: u64 = 10_000;
 /// The spool as its one reader sees it.
 pub(crate) struct Drain {
     dir: PathBuf,
+    /// This boot, as the names of entries tell it.
+    boot: u32,
     kept: Arc<Kept>,
     /// Deliveries that another version of the hook wrote: they wait for a daemon that can read them.
     foreign: HashSet<u128>,
@@ -47,6 +49,7 @@ impl Drain {
         drop(spool::recover_temps(&dir, clock::wall_ms(), TEMP_AGE_MS));
         Drain {
             dir,
+            boot: clock::boot_prefix(),
             kept: Arc::new(kept),
             foreign: HashSet::new(),
             later: HashSet::new(),
@@ -68,17 +71,32 @@ impl Drain {
     }
 
     /// Lists what [`Drain::has_more`] sees, in the order in which the hooks ran.
+    ///
+    /// A listing is no snapshot: of files that are made meanwhile it may show a later one and not an earlier one. Hooks
+    /// of a session run one after another, so whatever started before the listing has its predecessors in it; what
+    /// started later is left for the next listing.
     pub(crate) fn waiting(&self, passed_over: impl Fn(u128) -> bool) -> Vec<Entry> {
+        let begun_us = clock::boot_us();
         // A folder that cannot be read is tried again in a second.
         let mut entries = spool::entries(&self.dir).unwrap_or_default();
         let flying = lock(&self.kept.flying);
-        entries.retain(|entry| self.is_wanted(entry, &flying) && !passed_over(entry.delivery));
+        entries.retain(|entry| {
+            self.is_wanted(entry, &flying)
+                && !passed_over(entry.delivery)
+                && self.started_before(entry, begun_us)
+        });
         entries
     }
 
     fn is_wanted(&self, entry: &Entry, flying: &HashSet<u128>) -> bool {
         let known = [flying, &self.foreign, &self.later];
         !known.iter().any(|known| known.contains(&entry.delivery))
+    }
+
+    fn started_before(&self, entry: &Entry, boot_us: u64) -> bool {
+        // The upper 10 bits of a delivery id are the microseconds within its stamp.
+        let started_us = entry.stamp_ms.saturating_mul(1_000) + (entry.delivery >> 118) as u64;
+        entry.boot != self.boot || started_us < boot_us
     }
 
     /// Lets what could not be read be tried once more.

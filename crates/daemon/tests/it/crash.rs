@@ -10,6 +10,7 @@ use herdbook_api::ClientError;
 use herdbook_engine::record::RecordView;
 use herdbook_engine::{Config, Engine, Now};
 use herdbook_wire::client::deliver;
+use herdbook_wire::clock::Start;
 use herdbook_wire::paths::SocketPlace;
 use herdbook_wire::{Answer, Delivery, spool};
 use rustix::process::Signal;
@@ -18,15 +19,16 @@ use serde_json::{Value, json};
 use crate::child::DaemonChild;
 use crate::support::{Scratch, claude, journal, stuck, wait_until};
 
-/// The nth hook call of a writer's session: prompts and turn ends in turn.
+/// The nth hook call of a writer's session, made now: prompts and turn ends in turn.
 fn call(writer: u64, n: u64) -> Delivery {
-    let delivery = (u128::from(writer) << 64) | u128::from(n);
+    let now = Start::now();
+    let delivery = now.delivery_id(((u128::from(writer) << 64) | u128::from(n)) << 10);
     let session = format!("w{writer}");
     let event = match n % 2 {
         0 => claude(delivery, &session, "UserPromptSubmit", json!({ "prompt": format!("n {n}") })),
         _ => claude(delivery, &session, "Stop", json!({ "last_assistant_message": format!("n {n}") })),
     };
-    Delivery { stamp_ms: 1_000 + n, started_at_ms: 1_767_225_600_000 + n, ..event }
+    Delivery { stamp_ms: now.stamp_ms(), started_at_ms: now.unix_ms, ..event }
 }
 
 /// What `herdbook-hook` does with a call: the socket, and without an answer in time the spool.
@@ -45,7 +47,8 @@ fn hooks_in_journal(state: &Path) -> HashMap<u64, Vec<u64>> {
     for line in journal(state).into_iter().filter(|line| line.kind == "hook") {
         let payload: Value = serde_json::from_str(&line.payload).unwrap();
         let delivery = u128::from_str_radix(payload["delivery"].as_str().unwrap(), 16).unwrap();
-        found.entry((delivery >> 64) as u64).or_default().push(delivery as u64);
+        // The upper bits are the microseconds of the start.
+        found.entry((delivery >> 64) as u64 & 0xff).or_default().push(delivery as u64);
     }
     found
 }
