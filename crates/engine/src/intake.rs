@@ -141,7 +141,12 @@ fn repeat_of(
 ) -> Option<String> {
     let session = event.session.as_deref()?;
     let window = engine.config.twin_window_ms;
-    while engine.twins.front().is_some_and(|twin| at.at_ms.saturating_sub(twin.at_ms) > window) {
+    // Out of the spool many calls come at one moment: there the times at which the hooks ran bound what is kept.
+    let is_past = |twin: &Twin| {
+        at.at_ms.saturating_sub(twin.at_ms) > window
+            || matches!((twin.stamp_ms, stamp_ms), (Some(other), Some(own)) if own > other + window)
+    };
+    while engine.twins.front().is_some_and(is_past) {
         engine.twins.pop_front();
     }
     let family = event.event.map_or("", Family::as_str);
