@@ -53,7 +53,7 @@ impl Attention {
             Signal::PromptSubmitted { human } => self.prompted(key, at, cause, main, *human, out),
             Signal::ToolStarting(tool) => self.tool_starting(key, at, cause, &seen.agent, tool, out),
             Signal::ToolOver(tool) => self.tool_over(key, at, cause, &seen.agent, tool, out),
-            Signal::BatchOver { .. } => {
+            Signal::BatchOver => {
                 let agent = &seen.agent;
                 if let Some(session) = self.sessions.get_mut(key) {
                     // Also what was denied and got no event of its own is over now.
@@ -68,8 +68,8 @@ impl Attention {
                     self.enter(key, Phase::Working, at);
                 }
             }
-            Signal::Asked { kind, tool, message, only_attended } => {
-                self.asked(key, at, cause, seen, *kind, tool, message, *only_attended, out);
+            Signal::Asked { kind, tool, message, by_request } => {
+                self.asked(key, at, cause, seen, *kind, tool, message, *by_request, out);
             }
             Signal::ElicitationOpened { id, message } => {
                 let Some(session) = self.sessions.get_mut(key) else { return };

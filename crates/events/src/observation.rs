@@ -108,11 +108,8 @@ pub enum Signal {
     ToolStarting(ToolUse),
     /// A tool use is over (completed, failed or denied).
     ToolOver(ToolUse),
-    /// All tool uses of one batch are over; `ids` are those it names.
-    BatchOver {
-        /// Tool use ids of the batch.
-        ids: Vec<String>,
-    },
+    /// All tool uses of one batch are over.
+    BatchOver,
     /// The host asks the human about a tool use.
     Asked {
         /// What for.
@@ -121,8 +118,8 @@ pub enum Signal {
         tool: ToolUse,
         /// Text for the human.
         message: String,
-        /// The signal only tells that a dialog may come; it counts only in an attended session.
-        only_attended: bool,
+        /// The host's own request says so; where a host sends those, a reminder opens nothing by itself.
+        by_request: bool,
     },
     /// A tool's server asks for input (no tool use id).
     ElicitationOpened {

@@ -98,7 +98,7 @@ pub fn starting(event: &CanonicalEvent, tool: ToolUse, questions: &[(&str, WaitK
         kind,
         message: describe(event, &tool),
         tool: tool.clone(),
-        only_attended: false,
+        by_request: false,
     });
     std::iter::once(Signal::ToolStarting(tool)).chain(asked).collect()
 }
@@ -106,7 +106,7 @@ pub fn starting(event: &CanonicalEvent, tool: ToolUse, questions: &[(&str, WaitK
 /// The signal of a permission request; a question tool's request is the question.
 pub fn requested(event: &CanonicalEvent, tool: ToolUse, questions: &[(&str, WaitKind)]) -> Signal {
     let kind = question_kind(&tool.name, questions).unwrap_or(WaitKind::Permission);
-    Signal::Asked { kind, message: describe(event, &tool), tool, only_attended: true }
+    Signal::Asked { kind, message: describe(event, &tool), tool, by_request: true }
 }
 
 fn input(event: &CanonicalEvent) -> Option<&RawValue> {

@@ -61,7 +61,7 @@ fn signals(event: &CanonicalEvent) -> Vec<Signal> {
             }
             signals
         }
-        "PostToolBatch" => vec![Signal::BatchOver { ids: batch_ids(event) }],
+        "PostToolBatch" => vec![Signal::BatchOver],
         "PermissionRequest" => vec![requested(event, tool(), QUESTION_TOOLS)],
         "Notification" => vec![notification(event)],
         "Elicitation" => vec![Signal::ElicitationOpened {
@@ -112,16 +112,6 @@ fn has_background_work(event: &CanonicalEvent) -> bool {
         _ => true,
     };
     list("background_tasks").iter().any(|task| running(task)) || !list("session_crons").is_empty()
-}
-
-fn batch_ids(event: &CanonicalEvent) -> Vec<String> {
-    #[derive(Deserialize)]
-    struct Call {
-        tool_use_id: Option<String>,
-    }
-    let calls: Option<Vec<Call>> =
-        event.native_member("tool_calls").and_then(|raw| serde_json::from_str(raw.get()).ok());
-    calls.into_iter().flatten().filter_map(|call| call.tool_use_id).collect()
 }
 
 /// The type decides; the text only where an older build sends no type, and then towards "needs the human" (case F-008).
