@@ -85,8 +85,7 @@ impl Attention {
                 // The server whose tool runs asks: when that tool is over, so is the question.
                 let asks = |open: &&OpenTool| open.agent == seen.agent && open.tool.name.starts_with("mcp__");
                 let tool = session.open_tools.iter().rev().find(asks).map(|open| open.tool.clone());
-                let mut wait =
-                    new_wait(WaitKind::Elicitation, seen.agent.clone(), tool, message, cause, seen);
+                let mut wait = new_wait(WaitKind::Elicitation, seen.agent.clone(), tool, message, cause);
                 wait.request.clone_from(id);
                 session.settled = None;
                 out.extend(self.open(key, at, cause, wait, None));
@@ -97,7 +96,7 @@ impl Attention {
                 }));
                 self.working_if_quiet(key, at, cause);
             }
-            Signal::Reminder { kind, message } => self.reminded(key, at, cause, seen, *kind, message, out),
+            Signal::Reminder { kind, message } => self.reminded(key, at, cause, *kind, message, out),
             Signal::TurnEnded { kind, message, background, main_for_sure, quiet } => {
                 if main {
                     let ended = Ended {
@@ -375,7 +374,7 @@ impl Attention {
             session.moved(at, cause);
             self.enter(key, Phase::Working, at);
         }
-        let wait = new_wait(kind, agent.clone(), Some(tool), message, cause, seen);
+        let wait = new_wait(kind, agent.clone(), Some(tool), message, cause);
         let opened = self.open(key, at, cause, wait, None);
         // A main agent that asks is in a turn again.
         if agent.is_none() {
@@ -391,7 +390,6 @@ pub(crate) fn new_wait(
     tool: Option<ToolUse>,
     message: &str,
     cause: &Cause,
-    seen: &Observation,
 ) -> Wait {
     Wait {
         kind,
@@ -404,7 +402,6 @@ pub(crate) fn new_wait(
         stamp_ms: cause.stamp_ms,
         announce_at_ms: Some(0),
         announced: false,
-        source: seen.source,
     }
 }
 

@@ -1,7 +1,7 @@
 //! The rules for posted normalized events (reference: validation, idempotency and out-of-order rules).
 
 use herdbook_events::observation::PaneRef;
-use herdbook_events::{NormalizedEvent, Reason, SessionKey, Source, WaitKind};
+use herdbook_events::{NormalizedEvent, Reason, SessionKey, WaitKind};
 
 use crate::herd::{Attention, registered, stuck, transition};
 use crate::session::{Cause, Moment, Phase, Session, Transition, Wait};
@@ -120,7 +120,6 @@ impl Attention {
             stamp_ms: None,
             announce_at_ms: Some(0),
             announced: false,
-            source: Source::Posted,
         };
         self.open(key, at, cause, wait, Some(timestamp))
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use herdbook_events::observation::{Facts, PaneRef, ToolUse};
 use herdbook_events::origin::{Process, Terminal};
-use herdbook_events::{NormalizedEvent, SessionKey, Source, WaitKind};
+use herdbook_events::{NormalizedEvent, SessionKey, WaitKind};
 
 /// One moment of the fold. `at_ms` never falls and stands still while the machine sleeps; all deadlines are in it.
 /// `wall_ms` is for people (Unix milliseconds).
@@ -95,8 +95,6 @@ pub struct Wait {
     pub announce_at_ms: Option<u64>,
     /// It was announced.
     pub announced: bool,
-    /// What opened it.
-    pub source: Source,
 }
 
 impl Wait {

@@ -89,13 +89,11 @@ impl Attention {
         self.enter(key, Phase::Working, at);
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the parts of one signal, matched apart by the caller")]
     pub(crate) fn reminded(
         &mut self,
         key: &SessionKey,
         at: Moment,
         cause: &Cause,
-        seen: &Observation,
         kind: WaitKind,
         message: &str,
         out: &mut Vec<Transition>,
@@ -120,7 +118,7 @@ impl Attention {
         };
         if opens {
             let returns = session.waits.is_empty();
-            let wait = new_wait(kind, None, None, message, cause, seen);
+            let wait = new_wait(kind, None, None, message, cause);
             out.extend(self.open(key, at, cause, wait, None));
             if !returns {
                 self.close(key, at, cause, |wait| !wait.is_blocking());
@@ -174,7 +172,7 @@ impl Attention {
             out.extend(self.close(key, at, cause, blocking_over));
             return;
         }
-        let mut wait = new_wait(kind, None, None, message, cause, seen);
+        let mut wait = new_wait(kind, None, None, message, cause);
         if quiet {
             wait.announce_at_ms = None;
         }
