@@ -16,7 +16,7 @@ pub use ecmascript::canonical_text;
 pub use json::MAX_DEPTH;
 pub use observe::observe;
 pub use project::{Projected, Salvage, cwd, idempotency_key, project};
-pub use table::{Decode, HostTable, Identity, Install, Mapping, NativeEvent};
+pub use table::{Decode, Form, Home, HostTable, Identity, Install, Mapping, NativeEvent, Setup, Unit};
 
 /// The hosts that have a table.
 pub const HOSTS: &[&HostTable] = &[&claude::TABLE, &codex::TABLE, &cursor::TABLE];

@@ -54,9 +54,27 @@ pub struct NativeEvent {
     pub limit_ms: Option<u32>,
     /// The most that an entry may ask for in milliseconds, where the host caps it.
     pub most_ms: Option<u32>,
+    /// The first client version that knows the name; older ones may void the whole file over it.
+    pub since: Option<&'static str>,
+    /// The payload does not say which event it is: our entry passes the name as the argument `event:NAME`.
+    pub told: bool,
 }
 
 impl NativeEvent {
+    /// Sets the first client version that knows the event.
+    #[must_use]
+    pub const fn since(mut self, version: &'static str) -> NativeEvent {
+        self.since = Some(version);
+        self
+    }
+
+    /// Marks an event whose payload does not say its name.
+    #[must_use]
+    pub const fn told(mut self) -> NativeEvent {
+        self.told = true;
+        self
+    }
+
     /// Marks an event that a hook can block.
     #[must_use]
     pub const fn blocks(mut self) -> NativeEvent {
@@ -135,6 +153,59 @@ impl Identity {
     };
 }
 
+/// Where a host keeps its settings folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Home {
+    /// The variable that moves the folder, if there is one: `CLAUDE_CONFIG_DIR`.
+    pub var: Option<&'static str>,
+    /// The folder is below `XDG_CONFIG_HOME` (by default `.config`) instead of the home itself.
+    pub xdg: bool,
+    /// Its name there: `.claude`.
+    pub folder: &'static str,
+}
+
+/// The unit in which a host's settings count a time-out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Seconds.
+    Seconds,
+    /// Milliseconds.
+    Millis,
+}
+
+/// The form of one of our entries in a host's settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// `hooks.EVENT` is a list of groups, each `{"matcher"?, "hooks": [{"type": "command", "command", "timeout"}]}`.
+    Groups {
+        /// What the group matches, where the host wants it said.
+        matcher: Option<&'static str>,
+        /// Unit of `timeout`.
+        unit: Unit,
+    },
+    /// `hooks.EVENT` is a list of entries `{"command", "timeout"}`, `"version": 1` beside `hooks`.
+    Entries,
+    /// A file of our own: `{"version": 1, "hooks": {EVENT: [{"type": "command", "bash", "timeoutSec"}]}}`.
+    OwnFile,
+    /// A plugin file of our own. Its text holds `@@COMMAND@@` where the command goes, as a JSON string.
+    Plugin(&'static str),
+}
+
+/// Where and how a host's hooks are registered.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    /// Names of its program on `PATH`, the usual one first. `--version` prints its version.
+    pub programs: &'static [&'static str],
+    /// Its settings folder.
+    pub home: Home,
+    /// The user's settings file, below that folder.
+    pub user_file: &'static str,
+    /// A project's settings file, below the project's root.
+    pub project_file: &'static str,
+    /// What stands in it.
+    pub form: Form,
+}
+
 /// The contract of one host.
 #[derive(Clone, Copy, Debug)]
 pub struct HostTable {
@@ -154,6 +225,10 @@ pub struct HostTable {
     pub limit_ms: Option<u32>,
     /// The time-out that our entries ask for, in milliseconds.
     pub entry_ms: u32,
+    /// Keys that only some events carry, mapped or not. A key in neither list is news.
+    pub keys: &'static [&'static str],
+    /// How `install` registers its hooks.
+    pub setup: Setup,
     /// All native events.
     pub events: &'static [NativeEvent],
 }
@@ -189,6 +264,8 @@ pub(crate) const fn on(
         install: Install::Always,
         limit_ms: None,
         most_ms: None,
+        since: None,
+        told: false,
     }
 }
 
@@ -203,6 +280,8 @@ pub(crate) const fn outside(name: &'static str, reason: &'static str) -> NativeE
         install: Install::Always,
         limit_ms: None,
         most_ms: None,
+        since: None,
+        told: false,
     }
 }
 

@@ -28,7 +28,7 @@ pub use command::{Command, Output, RunError};
 pub use files::{FolderError, private_dir, replace_file};
 pub use identity::{Identity, Verdict, same_process};
 pub use jump::{Caller, JumpPlan, JumpTarget, jump_plan};
-pub use names::{hook_command, project_key, session_folder};
+pub use names::{guarded_command, hook_command, project_key, session_folder};
 pub use net::{owner_of_port, uid_of_tcp_peer};
 pub use pane::{
     FieldValue, ListAnswer, PaneState, ParsedRows, is_pane_id, is_session_id, is_window_id, pane_state,

@@ -24,6 +24,15 @@ pub fn hook_command(os: &str, exe: &str, args: &[&str]) -> String {
     std::iter::once(exe).chain(args.iter().map(|word| quote(word))).collect::<Vec<_>>().join(" ")
 }
 
+/// The command that stands in a host's settings (overview D1). A program that is gone is silence and exit code 0: hosts
+/// show a failing hook, and one of them denies a tool over it.
+///
+/// The text is frozen: Codex trusts a hook by its text, so another wording asks every user once more.
+pub fn guarded_command(exe: &str, args: &[&str]) -> String {
+    let exec = hook_command("linux", exe, args);
+    format!("[ -x {} ] && exec {exec}; exit 0", shell_word(exe))
+}
+
 /// Quotes a word for a POSIX shell where it needs it.
 pub(crate) fn shell_word(word: &str) -> String {
     let is_plain = !word.is_empty()
@@ -95,6 +104,18 @@ mod tests {
         assert_eq!(
             hook_command("windows", "C:\\a b\\h.exe", &["hook", "claude"]),
             "\"C:/a b/h.exe\" hook claude"
+        );
+    }
+
+    #[test]
+    fn the_guarded_command_is_frozen() {
+        assert_eq!(
+            guarded_command("/opt/herdbook/bin/herdbook-hook", &["claude"]),
+            "[ -x /opt/herdbook/bin/herdbook-hook ] && exec /opt/herdbook/bin/herdbook-hook claude; exit 0"
+        );
+        assert_eq!(
+            guarded_command("/home/dev/it's here/herdbook-hook", &["copilot", "event:subagentStart"]),
+            r"[ -x '/home/dev/it'\''s here/herdbook-hook' ] && exec '/home/dev/it'\''s here/herdbook-hook' copilot event:subagentStart; exit 0"
         );
     }
 

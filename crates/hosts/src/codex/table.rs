@@ -2,7 +2,7 @@
 
 use herdbook_events::{Family, Field::*};
 
-use crate::table::{HostTable, Identity, Mapping, is, on, outside};
+use crate::table::{Form, Home, HostTable, Identity, Mapping, Setup, Unit, is, on, outside};
 
 /// What every event carries, or may carry.
 const CONTEXT: &[Mapping] = &[
@@ -38,6 +38,31 @@ pub static TABLE: HostTable = HostTable {
     folds_case: false,
     limit_ms: Some(600_000),
     entry_ms: 5_000,
+    keys: &[
+        "model",
+        "permission_mode",
+        "source",
+        "agent_id",
+        "agent_type",
+        "turn_id",
+        "prompt",
+        "tool_name",
+        "tool_input",
+        "tool_use_id",
+        "tool_response",
+        "agent_transcript_path",
+        "stop_hook_active",
+        "last_assistant_message",
+        "trigger",
+        "reason",
+    ],
+    setup: Setup {
+        programs: &["codex"],
+        home: Home { var: Some("CODEX_HOME"), xdg: false, folder: ".codex" },
+        user_file: "hooks.json",
+        project_file: ".codex/hooks.json",
+        form: Form::Groups { matcher: None, unit: Unit::Seconds },
+    },
     events: &[
         on("SessionStart", Family::SessionStart, &[CONTEXT, MODEL, &[is(Source, "source")]]),
         on("UserPromptSubmit", Family::PromptSubmit, &[CONTEXT, MODEL, &[is(Prompt, "prompt")]]).blocks(),
@@ -62,6 +87,7 @@ pub static TABLE: HostTable = HostTable {
             .limit_ms(1_000)
             .most_ms(3_000),
         outside("Interrupt", "the human broke off the turn; no family says that, the waiting rules need it")
+            .since("0.150.0")
             .limit_ms(1_000)
             .most_ms(3_000),
     ],
