@@ -1,5 +1,7 @@
 //! Pure parts on texts that a person can check, the conversation with a stand-in, and all of it with the real client.
 
+mod real;
+
 use super::config::{positions, with_trust, without_trust};
 use super::server::answer;
 use super::*;
