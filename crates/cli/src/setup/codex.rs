@@ -102,7 +102,7 @@ impl Codex<'_> {
     /// Trusts our hooks in this Codex: lists them, writes trust for those of them that are not trusted, and lists them
     /// again. Hooks of others, those that the human switched off, and every other entry stay as they are.
     ///
-    /// The human must have agreed before. `write` makes the change; [`write`] does.
+    /// The human must have agreed before. `write` makes the change; [`write()`] does.
     pub fn trust(
         &self,
         is_ours: impl Fn(&str) -> bool,
@@ -267,7 +267,8 @@ pub fn write(change: &Change, backup: &Path) -> Result<(), String> {
     }
 }
 
-/// Reads a text that we may change: a regular file of this user's, or a symlink to one. `None` if there is none.
+/// Reads a text that we may change: a regular file of this user's that is not read-only, or a symlink to one. `None` if
+/// there is none.
 fn read(path: &Path) -> Result<Option<String>, String> {
     let name = path.display();
     let found = match fs::metadata(path) {
@@ -280,6 +281,9 @@ fn read(path: &Path) -> Result<Option<String>, String> {
     }
     if found.uid() != rustix::process::geteuid().as_raw() {
         return Err(format!("{name} belongs to another user (uid {})", found.uid()));
+    }
+    if found.mode() & 0o222 == 0 {
+        return Err(format!("{name} is read-only"));
     }
     let bytes = fs::read(path).map_err(|error| format!("{name} could not be read: {error}"))?;
     String::from_utf8(bytes).map(Some).map_err(|_| format!("{name} is not UTF-8"))

@@ -212,6 +212,14 @@ mod files {
         assert!(read(&at("folder")).unwrap_err().ends_with("is no regular file"));
         replace_file(&at("latin"), b"\xe9", 0o600).unwrap();
         assert!(read(&at("latin")).unwrap_err().ends_with("is not UTF-8"));
+        put(&at("fixed"), "");
+        fs::set_permissions(at("fixed"), fs::Permissions::from_mode(0o444)).unwrap();
+        assert!(read(&at("fixed")).unwrap_err().ends_with("fixed is read-only"));
+        put(&at("foreign"), "");
+        match std::os::unix::fs::chown(at("foreign"), Some(1), None) {
+            Ok(()) => assert!(read(&at("foreign")).unwrap_err().ends_with("belongs to another user (uid 1)")),
+            Err(_) => println!("skipped: the foreign file of what_is_no_file_of_ours_is_refused: not root"),
+        }
     }
 
     #[test]
