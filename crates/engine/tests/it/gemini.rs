@@ -116,6 +116,30 @@ fn equal_calls_are_paired_in_order_and_another_call_answers_nothing() {
 }
 
 #[test]
+fn a_command_that_the_human_broke_off_ends_the_turn_quietly() {
+    // As recorded of 0.61.0; the second one only prints those words.
+    for (said, state, calls) in [
+        (
+            "Command was cancelled by user before it could complete. There was no output",
+            "stuck/interrupted",
+            1,
+        ),
+        ("Output: Command was cancelled by user before it could complete.", "working", 1),
+    ] {
+        let mut herd = prompted();
+        let call = r#""tool_name":"run_shell_command","tool_input":{"command":"sleep 6"}"#;
+        hook(&mut herd, "gemini", "BeforeTool", call);
+        dialog(&mut herd, r#"{"type":"exec","title":"Confirm Shell Command","command":"sleep 6"}"#);
+        herd.wait(60_000);
+        let response = format!(r#""tool_response":{{"llmContent":"<untrusted_context>\n{said}\n"}}"#);
+        hook(&mut herd, "gemini", "AfterTool", &format!("{call},{response}"));
+        assert_eq!(herd.state("gemini-1"), state);
+        herd.wait(60_000);
+        assert_eq!(herd.calls.len(), calls, "the human knows what he did");
+    }
+}
+
+#[test]
 fn a_session_of_gemini_ends_once_and_another_notice_opens_nothing() {
     let mut herd = prompted();
     hook(&mut herd, "gemini", "Notification", r#""notification_type":"Other","message":"m","details":{}"#);

@@ -27,23 +27,47 @@ fn signals(event: &CanonicalEvent) -> Vec<Signal> {
         "SessionEnd" => vec![Signal::SessionEnded],
         "BeforeAgent" => vec![Signal::PromptSubmitted { human: true }],
         "BeforeTool" => starting(event, called(event), QUESTION_TOOLS),
-        "AfterTool" => vec![Signal::ToolOver(called(event))],
+        "AfterTool" => {
+            let mut signals = vec![Signal::ToolOver(called(event))];
+            if is_cancelled(event) {
+                signals.push(turn_over(WaitKind::Interrupted, None));
+            }
+            signals
+        }
         "Notification" => vec![notification(event)],
-        // Also after an interruption, which nothing tells from an end. Subagents have no such event.
-        "AfterAgent" => vec![turn_over(event)],
+        // Also after an interruption of the model, which nothing tells from an end. Subagents have no such event.
+        "AfterAgent" => vec![turn_over(WaitKind::TurnEnd, event.payload.text(Field::LastAssistantMessage))],
         _ => vec![Signal::Alive],
     }
 }
 
-fn turn_over(event: &CanonicalEvent) -> Signal {
-    let said = event.payload.text(Field::LastAssistantMessage);
+/// The human made an interruption himself: nobody needs to tell him.
+fn turn_over(kind: WaitKind, said: Option<String>) -> Signal {
+    let interrupted = kind == WaitKind::Interrupted;
+    let default = if interrupted {
+        "Interrupted. Waiting for your next prompt."
+    } else {
+        "The turn is over. Waiting for your next prompt."
+    };
     Signal::TurnEnded {
-        kind: WaitKind::TurnEnd,
-        message: first_of([said], "The turn is over. Waiting for your next prompt."),
+        kind,
+        message: first_of([said], default),
         background: false,
         main_for_sure: true,
-        quiet: false,
+        quiet: interrupted,
     }
+}
+
+/// True when the human broke off a running command, and the turn with it: nothing else tells so, for no AfterAgent
+/// follows. A command's own output cannot stand there, it comes after the word `Output:`.
+fn is_cancelled(event: &CanonicalEvent) -> bool {
+    if event.payload.text(Field::ToolName).as_deref() != Some(SHELL_TOOL) {
+        return false;
+    }
+    let response = event.payload.get(Field::ToolResponse).map(|field| &*field.value);
+    let said = response.and_then(|response| member_text(response, "llmContent")).unwrap_or_default();
+    let said = said.strip_prefix("<untrusted_context>").unwrap_or(&said);
+    said.trim_start().starts_with("Command was cancelled by user")
 }
 
 /// The tool use of a tool event. There are no ids, and a request does not repeat the call's input: the fingerprint
