@@ -101,17 +101,23 @@ fn a_tool_of_a_server_is_known_by_server_and_name() {
 }
 
 #[test]
-fn equal_calls_are_paired_in_order_and_another_call_answers_nothing() {
+fn the_first_end_of_a_batch_answers_all_its_dialogs() {
     let mut herd = prompted();
-    let make = r#"{"command":"make"}"#;
-    let details = r#"{"type":"exec","title":"Confirm Shell Command","command":"make"}"#;
-    tool(&mut herd, "BeforeTool", "run_shell_command", make);
-    tool(&mut herd, "BeforeTool", "run_shell_command", r#"{"command":"ls"}"#);
-    dialog(&mut herd, details);
-    herd.wait(2_000);
-    tool(&mut herd, "AfterTool", "run_shell_command", r#"{"command":"ls"}"#);
-    assert_eq!(herd.state("gemini-1"), "stuck/permission");
-    tool(&mut herd, "AfterTool", "run_shell_command", make);
+    // As recorded of 0.61.0: three calls at once, two dialogs one after the other, then all three run.
+    let (short, long) = (r#"{"command":"touch a"}"#, r#"{"command":"touch b && sleep 400"}"#);
+    tool(&mut herd, "BeforeTool", "read_file", r#"{"file_path":"README.md"}"#);
+    tool(&mut herd, "BeforeTool", "run_shell_command", short);
+    tool(&mut herd, "BeforeTool", "run_shell_command", long);
+    herd.wait(300);
+    dialog(&mut herd, r#"{"type":"exec","title":"Confirm Shell Command","command":"touch a"}"#);
+    dialog(&mut herd, r#"{"type":"exec","title":"Confirm Shell Command","command":"touch b && sleep 400"}"#);
+    assert_eq!((shown(&herd).0.as_str(), herd.engine.sessions()[0].pending), ("stuck/permission", 2));
+    herd.wait(5_000);
+    tool(&mut herd, "AfterTool", "read_file", r#"{"file_path":"README.md"}"#);
+    assert_eq!(herd.state("gemini-1"), "working");
+    tool(&mut herd, "AfterTool", "run_shell_command", short);
+    herd.wait(400_000);
+    tool(&mut herd, "AfterTool", "run_shell_command", long);
     assert_eq!(herd.state("gemini-1"), "working");
 }
 

@@ -28,7 +28,8 @@ fn signals(event: &CanonicalEvent) -> Vec<Signal> {
         "BeforeAgent" => vec![Signal::PromptSubmitted { human: true }],
         "BeforeTool" => starting(event, called(event), QUESTION_TOOLS),
         "AfterTool" => {
-            let mut signals = vec![Signal::ToolOver(called(event))];
+            // The calls of a batch run when the dialogs of all of them are answered.
+            let mut signals = vec![Signal::ToolOver(called(event)), Signal::BatchOver];
             if is_cancelled(event) {
                 signals.push(turn_over(WaitKind::Interrupted, None));
             }
