@@ -343,6 +343,13 @@ impl Attention {
             return;
         }
         let mut tool = tool.clone();
+        if tool.fingerprint.is_empty()
+            && let Some(open) = session.last_called(agent)
+        {
+            // The host does not say for which call it asks: it asks before it runs the next one.
+            tool.id.clone_from(&open.id);
+            tool.fingerprint.clone_from(&open.fingerprint);
+        }
         if tool.id.is_none() {
             let known: Vec<&Option<String>> =
                 session.waits.iter().filter_map(|wait| wait.tool.as_ref()).map(|asked| &asked.id).collect();

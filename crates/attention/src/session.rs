@@ -420,6 +420,11 @@ impl Session {
         self.open_tools.push(tool);
     }
 
+    /// The tool use that an agent started last and that is not over.
+    pub(crate) fn last_called(&self, agent: &Option<String>) -> Option<&ToolUse> {
+        self.open_tools.iter().rev().find(|open| open.agent == *agent).map(|open| &open.tool)
+    }
+
     pub(crate) fn remember_over(&mut self, tool: OverTool) {
         if self.over_tools.len() == TOOLS_REMEMBERED {
             self.over_tools.pop_front();

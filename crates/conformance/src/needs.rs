@@ -29,7 +29,7 @@ const MET: [&str; 10] =
     ["hooks", "notify", "command", "http", "log", "restart", "clock", "clean", "redact", "tmux"];
 
 /// The hosts whose hooks the product reads.
-const HOSTS: [&str; 3] = ["claude", "codex", "cursor"];
+const HOSTS: [&str; 5] = ["claude", "codex", "cursor", "gemini", "droid"];
 
 /// Needs that only single keys of a replay ask for: without them the other keys are still decided.
 const BY_KEY: [&str; 3] = ["notify", "tmux", "log"];
@@ -98,7 +98,7 @@ mod tests {
         let plain = Abilities::of_this_product(false);
         assert_eq!(missing(&["hooks", "notify"], &["claude"], true, &plain), None);
         assert_eq!(missing(&["hooks", "screen"], &["claude"], true, &plain).as_deref(), Some("screen"));
-        assert_eq!(missing(&["hooks"], &["claude", "gemini"], true, &plain).as_deref(), Some("gemini"));
+        assert_eq!(missing(&["hooks"], &["claude", "amp"], true, &plain).as_deref(), Some("amp"));
         assert_eq!(missing(&["root", "web"], &[], false, &plain).as_deref(), Some("web"));
         assert_eq!(missing(&["root"], &["amp"], false, &plain).as_deref(), Some("amp"));
         assert_eq!(missing(&["http", "root"], &[], false, &plain).as_deref(), Some("root"));

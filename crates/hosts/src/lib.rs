@@ -6,7 +6,9 @@
 pub mod claude;
 pub mod codex;
 pub mod cursor;
+pub mod droid;
 mod ecmascript;
+pub mod gemini;
 mod json;
 pub mod observe;
 pub mod project;
@@ -19,7 +21,8 @@ pub use project::{Projected, Salvage, cwd, idempotency_key, project};
 pub use table::{Decode, Form, Home, HostTable, Identity, Install, Mapping, NativeEvent, Setup, Unit};
 
 /// The hosts that have a table.
-pub const HOSTS: &[&HostTable] = &[&claude::TABLE, &codex::TABLE, &cursor::TABLE];
+pub const HOSTS: &[&HostTable] =
+    &[&claude::TABLE, &codex::TABLE, &cursor::TABLE, &gemini::TABLE, &droid::TABLE];
 
 /// Returns the table of a host, or nothing for a host that is not known.
 pub fn table(host: &str) -> Option<&'static HostTable> {

@@ -19,7 +19,7 @@ use crate::printer::{Line, Printer, Style};
 #[derive(Debug, clap::Args)]
 #[command(visible_alias = "project")]
 pub struct Args {
-    /// The host whose payloads they are: claude, codex, cursor
+    /// The host whose payloads they are: claude, codex, cursor, gemini, droid, …
     #[arg(long)]
     host: String,
     /// The native event name, for hosts whose payload does not name it

@@ -122,3 +122,25 @@ fn all_hook_calls_of_real_clients_project() {
     println!("{calls} hook calls, {with_family} with a family, {notified} by notify");
     assert!(calls >= 800 && notified >= 1, "{calls} {notified}");
 }
+
+#[test]
+fn all_hook_calls_of_gemini_project_and_have_no_news() {
+    let Some(shared) = folder("all_hook_calls_of_gemini_project_and_have_no_news") else { return };
+    let table = table("gemini").unwrap();
+    let (mut calls, mut fields) = (0, 0);
+    for line in lines(shared.join("captures/real"), &["gemini"]) {
+        let seen: Seen = serde_json::from_str(&line).unwrap();
+        let Some(native) = seen.native else { continue };
+        let event = projected("gemini", native);
+        let value: Value = serde_json::from_str(native.get()).unwrap();
+        fields += check_payload(&event, &value);
+        assert_eq!(event.session.as_deref(), value["session_id"].as_str());
+        assert_eq!(event.idempotency_key.is_some(), event.event.is_some());
+        for key in value.as_object().unwrap().keys() {
+            assert!(table.common.iter().chain(table.keys).any(|known| known == key), "{key} is news: {line}");
+        }
+        calls += 1;
+    }
+    println!("{calls} hook calls, {fields} fields");
+    assert_eq!((calls, fields), (76, 137));
+}

@@ -1,0 +1,6 @@
+//! Droid, the agent of Factory.
+
+pub mod signals;
+mod table;
+
+pub use table::TABLE;

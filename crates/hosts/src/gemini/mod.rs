@@ -1,0 +1,6 @@
+//! Gemini CLI.
+
+pub mod signals;
+mod table;
+
+pub use table::TABLE;

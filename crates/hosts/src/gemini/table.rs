@@ -1,0 +1,75 @@
+//! The contract of Gemini CLI (0.56 to 0.61), as data.
+
+use herdbook_events::{Family, Field::*};
+
+use crate::table::{Form, Home, HostTable, Identity, Mapping, Setup, Unit, is, on, outside};
+
+/// What every event carries. There is no mode, model, turn, subagent or tool use id.
+const CONTEXT: &[Mapping] =
+    &[is(SessionId, "session_id"), is(Cwd, "cwd"), is(TranscriptPath, "transcript_path")];
+const TOOL: &[Mapping] = &[is(ToolName, "tool_name"), is(ToolInput, "tool_input")];
+const STOPPED: &[Mapping] = &[is(Reentry, "stop_hook_active"), is(LastAssistantMessage, "prompt_response")];
+
+/// Gemini CLI's hooks.
+pub static TABLE: HostTable = HostTable {
+    host: "gemini",
+    title: "Gemini CLI",
+    common: &["session_id", "transcript_path", "cwd", "hook_event_name", "timestamp"],
+    identity: Identity {
+        event: &["hook_event_name"],
+        session: &["session_id"],
+        turn: &[],
+        agent: &[],
+        parent: &[],
+        tool_use: &[],
+        roots: None,
+    },
+    aliases: &[],
+    folds_case: false,
+    limit_ms: Some(60_000),
+    entry_ms: 5_000,
+    keys: &[
+        "source",
+        "reason",
+        "prompt",
+        "prompt_response",
+        "stop_hook_active",
+        "tool_name",
+        "tool_input",
+        "mcp_context",
+        "original_request_name",
+        "tool_response",
+        "trigger",
+        "notification_type",
+        "message",
+        "details",
+        "llm_request",
+        "llm_response",
+    ],
+    setup: Setup {
+        programs: &["gemini"],
+        home: Home { var: None, xdg: false, folder: ".gemini" },
+        user_file: "settings.json",
+        project_file: ".gemini/settings.json",
+        form: Form::Groups { matcher: Some("*"), unit: Unit::Millis },
+    },
+    events: &[
+        on("SessionStart", Family::SessionStart, &[CONTEXT, &[is(Source, "source")]]),
+        on("SessionEnd", Family::SessionEnd, &[CONTEXT, &[is(Reason, "reason")]]),
+        on("BeforeAgent", Family::PromptSubmit, &[CONTEXT, &[is(Prompt, "prompt")]]).blocks(),
+        on("AfterAgent", Family::Stop, &[CONTEXT, STOPPED]).blocks(),
+        on("BeforeTool", Family::ToolBefore, &[CONTEXT, TOOL]).blocks(),
+        on("AfterTool", Family::ToolAfter, &[CONTEXT, TOOL, &[is(ToolResponse, "tool_response")]]),
+        outside("PreCompress", "fires before every model request, compressing or not")
+            .never("fires before every model request, compressing or not"),
+        outside("Notification", "a notice that cannot decide; only the waiting rules read it"),
+        outside("BeforeModel", "a request to the model; no family carries it")
+            .blocks()
+            .never("fires for every model request"),
+        outside("AfterModel", "a piece of the model's answer; no family carries it")
+            .blocks()
+            .never("fires for every piece of an answer"),
+        outside("BeforeToolSelection", "filters the tools a model may use; no family carries it")
+            .never("fires for every model request"),
+    ],
+};
