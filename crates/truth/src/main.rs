@@ -125,7 +125,7 @@ fn tell(scenario: &str, played: Result<Played, String>, sums: &mut Sums) -> Resu
     };
     let score = &played.score;
     let sources = score.by_source();
-    let wrong: f64 = score.stretches.iter().map(|stretch| stretch.seconds).sum();
+    let wrong = score.stretches.iter().fold(0.0, |sum, stretch| sum + stretch.seconds);
     let by_hook = sources.get(HOOK).copied().unwrap_or_default();
     let landed = match &played.jump {
         Jump::NobodyWaited => String::new(),

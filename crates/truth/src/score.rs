@@ -92,7 +92,7 @@ impl Score {
     /// Wrong seconds of the kinds that an outside scorer counts too.
     pub fn wrong_seconds(&self) -> f64 {
         let counted = self.stretches.iter().filter(|stretch| stretch.wrong != Wrong::Reason);
-        counted.map(|stretch| stretch.seconds).sum()
+        counted.fold(0.0, |sum, stretch| sum + stretch.seconds)
     }
 }
 
