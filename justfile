@@ -37,11 +37,9 @@ dist:
 bench shared=env("HERDBOOK_SHARED", "../shared") runs="400":
     benches/figures.sh {{shared}} {{runs}}
 
-# Run real clients against the real daemon and count seconds of wrong state: just truth [SCENARIO...]
-truth *scenarios:
-    cargo build --release -p herdbook-cli -p herdbook-hook
-    bash "${HERDBOOK_SHARED:-../shared}/tools/real_clients.sh" install target/clients claude codex
-    python3 conformance/truth.py --shared "${HERDBOOK_SHARED:-../shared}" --clients target/clients --out /tmp/herdbook-truth --bin target/release {{scenarios}}
+# Play real clients and count seconds of wrong state, for each source that could know: just truth [SCENARIO...]
+truth *scenarios="--all":
+    crates/truth/run.sh "${HERDBOOK_SHARED:-../shared}" {{scenarios}}
 
 # Run conformance cases: just conformance DIR...
 conformance +dirs:

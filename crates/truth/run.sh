@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Plays scenarios of real clients: run.sh SHARED [argument of herdbook-truth...]
+#
+# Clients come from npm, whose packages run scripts when they are installed, and the daemon serves no other uid. So
+# where this is run by root, client, hooks, daemon and driver all run as one user that may do nothing else.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+shared=$(realpath "${1:?run.sh SHARED [argument...]}")
+shift
+user=herdbook-truth
+hosts=(claude codex gemini)
+case " $* " in
+  *" --all "* | *" copilot-"* | *" opencode-"*) hosts+=(copilot opencode) ;;
+esac
+
+cargo build --release --locked -p herdbook-cli -p herdbook-hook -p herdbook-truth
+target=$(cargo metadata --no-deps --format-version 1 | python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
+
+# A place of its own: the checkout and the reference need not be open to that user, and a socket's path must be short.
+place=/var/tmp/herdbook-truth-$(id -u)
+as=()
+if [ "$(id -u)" = 0 ]; then
+  id -u $user >/dev/null 2>&1 || useradd --system --user-group --no-create-home --home-dir $place/home --shell /bin/sh $user
+  as=(setpriv --reuid=$user --regid=$user --clear-groups --no-new-privs --inh-caps=-all env -u XDG_RUNTIME_DIR HOME=$place/home)
+fi
+mkdir -p "$place"
+rm -rf "$place/bin" "$place/shared" "$place/out"
+mkdir -p "$place"/{bin,shared/real-cases,out,home,clients}
+cp "$target"/release/{herdbook,herdbook-hook,herdbook-truth} "$place/bin"
+cp -r "$shared/tools" "$place/shared"
+for truth in "$shared"/real-cases/*/truth.json; do
+  case=$(basename "$(dirname "$truth")")
+  mkdir "$place/shared/real-cases/$case"
+  cp "$truth" "$place/shared/real-cases/$case"
+done
+chmod -R u+w "$place/shared"
+chmod 700 "$place"
+[ ${#as[@]} -eq 0 ] || chown -R $user: "$place"
+
+cd "$place"
+"${as[@]}" bash "$place/shared/tools/real_clients.sh" install "$place/clients" "${hosts[@]}"
+exec "${as[@]}" "$place/bin/herdbook-truth" --shared "$place/shared" --clients "$place/clients" --out "$place/out" \
+  --programs "$place/bin" "$@"

@@ -1,0 +1,14 @@
+//! Real clients against the real programs: how long was the queue wrong, and who could have known better?
+//!
+//! A scenario is played by the reference's driver: a client in a private tmux, on a model that is made up. Beforehand our
+//! own `herdbook install` writes the hooks, as a user's would; the daemon is one of its own in a scratch folder. What
+//! the queue said meanwhile is held against the truth of the recorded run. It never touches the user's daemon, settings
+//! or tmux. Start with [`play`], then [`score`] for the counting and [`truth`] for the form of the truth.
+
+pub mod herd;
+pub mod jump;
+pub mod lines;
+pub mod play;
+pub mod score;
+pub mod timeline;
+pub mod truth;
