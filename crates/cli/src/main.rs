@@ -14,9 +14,11 @@ mod error;
 mod exit;
 mod guess;
 mod jump;
+mod life;
 mod listing;
 mod model;
 mod printer;
+mod setup;
 mod text;
 
 use std::ffi::OsString;

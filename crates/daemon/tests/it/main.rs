@@ -15,6 +15,7 @@ mod guard;
 mod human;
 mod lifecycle;
 mod processes;
+mod service;
 mod stream;
 mod support;
 mod tmux;

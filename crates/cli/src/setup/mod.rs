@@ -1,0 +1,3 @@
+//! What is written outside our own folders, and taken away again.
+
+pub mod systemd;
