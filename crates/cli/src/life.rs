@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use herdbook_api::v1::Status;
+use herdbook_wire::PROTOCOL_VERSION;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -72,6 +73,22 @@ pub fn standing(status: &Status, own_version: &str) -> Standing {
             false => Standing::Same,
         }
     })
+}
+
+/// Says what to do where daemon and command, and so the hook that lies beside it, are not of one build.
+pub fn hint(status: &Status, own_version: &str) -> Option<String> {
+    let protocol = match status.protocol {
+        PROTOCOL_VERSION => "",
+        _ => "; until then hooks go to the spool",
+    };
+    match standing(status, own_version) {
+        Standing::Same => None,
+        Standing::Old(change) => Some(format!("`herdbook up` restarts the daemon: {change}{protocol}")),
+        Standing::Newer => {
+            let version = &status.version;
+            Some(format!("update this command: it is {own_version} and the daemon {version}{protocol}"))
+        }
+    }
 }
 
 /// Nothing when both are the same.
@@ -154,6 +171,20 @@ mod tests {
         assert_eq!(by_version("0.10.0", "0.9.0"), Some(Standing::Newer));
         assert_eq!(by_version("0.2.0-rc.1", "0.2.0"), old("0.2.0-rc.1 → 0.2.0"));
         assert_eq!(by_version("", "0.2.0"), old(" → 0.2.0"));
+    }
+
+    #[test]
+    fn hints_name_who_is_older_and_where_hooks_go() {
+        let daemon = |version: &str, protocol| {
+            let status =
+                Status { version: version.into(), protocol, pid: std::process::id(), ..Status::default() };
+            hint(&status, "0.2.0")
+        };
+        assert_eq!(daemon("0.2.0", PROTOCOL_VERSION), None);
+        let old = "`herdbook up` restarts the daemon: 0.1.0 → 0.2.0; until then hooks go to the spool";
+        assert_eq!(daemon("0.1.0", PROTOCOL_VERSION - 1).as_deref(), Some(old));
+        let new = "update this command: it is 0.2.0 and the daemon 0.3.0";
+        assert_eq!(daemon("0.3.0", PROTOCOL_VERSION).as_deref(), Some(new));
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::config::Notice;
 use crate::journal::Ids;
 use crate::processes::Watch;
 use crate::service::Beat;
-use crate::spool::Drain;
+use crate::spool::{Drain, foreign_words, lock};
 
 /// So many inputs wait for the engine; whoever sends more waits, within a time limit of its own.
 const WAITING: usize = 1024;
@@ -73,6 +73,8 @@ struct Request {
 pub(crate) struct Counters {
     /// Sessions for which the human was called.
     pub announced: AtomicU64,
+    /// Entries of the spool that another version of the hook wrote, and the latest of these versions.
+    pub foreign: Mutex<(u64, u16)>,
     /// Bytes that were handed to the journal and are not answered yet.
     unwritten: AtomicU64,
 }
@@ -297,13 +299,22 @@ impl EngineLoop {
                         Box::new(move |result| kept(result.is_ok())),
                     );
                 }
-                Err(None) => {}
+                Err(None) => self.note_foreign(),
                 Err(Some(lost)) => {
                     (self.notice)(&Notice::Warning(lost.clone()));
                     let gap = Input::Gap { lost: 1, reason: lost };
                     self.step(gap, Durability::Written, Box::new(drop));
                 }
             }
+        }
+    }
+
+    /// Notes, and tells once, that there are entries this build does not read.
+    fn note_foreign(&self) {
+        let now @ (count, version) = self.spool.foreign();
+        let before = std::mem::replace(&mut *lock(&self.counters.foreign), now);
+        if count > 0 && before.0 == 0 {
+            (self.notice)(&Notice::Warning(foreign_words(count, version)));
         }
     }
 

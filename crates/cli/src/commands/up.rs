@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -64,7 +64,7 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     let running = daemon.ask(|client| client.status()).ok();
     let change = match &running {
         None => None,
-        Some(status) => match change(args, status, context) {
+        Some(status) => match change(args, status, &state, context) {
             Ok(change) => Some(change),
             Err(words) => {
                 tell(context.printer, &words, status);
@@ -110,7 +110,11 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
 const RUNS_ALREADY: &str = "the daemon runs already";
 
 /// Says why a running daemon is to be restarted; the error says why not.
-fn change(args: &Args, status: &Status, context: &Context<'_>) -> Result<String, String> {
+fn change(args: &Args, status: &Status, state: &Path, context: &Context<'_>) -> Result<String, String> {
+    if !is_same_folder(Path::new(&status.state_dir), state) {
+        // It answers on the runtime folder's socket: another environment's, and not ours to end.
+        return Err("a daemon runs already, on another state folder".to_owned());
+    }
     let own = env!("CARGO_PKG_VERSION");
     match standing(status, own) {
         Standing::Old(change) => return Ok(change),
@@ -129,6 +133,11 @@ fn change(args: &Args, status: &Status, context: &Context<'_>) -> Result<String,
         Args { no_systemd: true, .. } if is_unit() => Ok("a plain process now".to_owned()),
         _ => Err(RUNS_ALREADY.to_owned()),
     }
+}
+
+fn is_same_folder(one: &Path, other: &Path) -> bool {
+    let place = |path| std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    one == other || place(one).is_some_and(|one| place(other) == Some(one))
 }
 
 impl Form {

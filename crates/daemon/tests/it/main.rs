@@ -16,6 +16,7 @@ mod human;
 mod lifecycle;
 mod processes;
 mod service;
+mod skew;
 mod stream;
 mod support;
 mod tmux;
