@@ -83,6 +83,21 @@ impl UserManager {
         self.ask(args, limit).map(drop)
     }
 
+    /// Whether it goes on when the user has logged out (loginctl(1)); nothing where that cannot be told.
+    pub fn lingers(&self) -> Option<bool> {
+        let uid = rustix::process::geteuid().as_raw().to_string();
+        let answer = Command::new("loginctl")
+            .args(["show-user", "--property=Linger", "--value", &uid])
+            .timeout(ANSWER_TIME)
+            .run()
+            .ok()?;
+        match answer.stdout.trim_ascii() {
+            b"yes" => Some(true),
+            b"no" => Some(false),
+            _ => None,
+        }
+    }
+
     fn ask(&self, args: &[&str], limit: Duration) -> Result<Output, ManagerError> {
         let output = Command::new("systemctl")
             .arg("--user")

@@ -97,7 +97,13 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     };
     tell(context.printer, &words, started.status());
     match form {
-        Form::Unit(_) => context.printer.say(&place("unit", SERVICE)),
+        Form::Unit(units) => {
+            context.printer.say(&place("unit", SERVICE));
+            if units.ends_at_logout() {
+                let note = "it ends when you log out; `loginctl enable-linger` keeps it with agents that go on in tmux";
+                context.printer.say(&place("note", note));
+            }
+        }
         Form::Plain(None) => {}
         Form::Plain(Some(why)) => {
             let note = format!("a plain process, not run by systemd: {why}");
@@ -154,7 +160,10 @@ impl Form {
             };
         };
         let program = std::env::current_exe().map_err(Problem::Program)?;
-        match units.check_fit(places).and_then(|()| units.write(places, &program)) {
+        match units
+            .check_fit(places)
+            .and_then(|()| units.write(places, &program, context.env.path.as_deref()))
+        {
             Ok(()) => Ok(Form::Unit(units)),
             Err(error) if args.systemd => Err(error.into()),
             Err(error) => Ok(Form::Plain(Some(whole(&error)))),

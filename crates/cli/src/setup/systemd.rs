@@ -1,5 +1,6 @@
 //! The daemon as a unit of the user's systemd: two files, written whole, and never over a file of somebody else.
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -118,14 +119,22 @@ impl Units {
         Ok(UnitsState { pid: service.main_pid, listens: socket.active, enabled: socket.enabled })
     }
 
-    /// Writes both files where they are not as they should be, and has them read.
+    /// Whether the daemon ends when the user logs out, though agents in tmux may go on.
+    pub fn ends_at_logout(&self) -> bool {
+        self.manager.lingers() == Some(false)
+    }
+
+    /// Writes both files where they are not as they should be, and has them read. `path` is our `PATH`: where tmux is
+    /// found there and not by systemd, the unit is told its folder.
     ///
     /// # Errors
     /// A file is somebody else's, the program's path cannot stand in a unit, or something failed.
-    pub fn write(&self, places: &Places, program: &Path) -> Result<(), UnitsError> {
+    pub fn write(&self, places: &Places, program: &Path, path: Option<&OsStr>) -> Result<(), UnitsError> {
         let folder = unit_folder(places)
             .ok_or_else(|| UnitsError::Unfit("there is no place for units: HOME is not set".to_owned()))?;
-        let texts = [(SERVICE, service_text(program)?), (SOCKET, socket_text())];
+        let theirs = self.manager.environment()?.into_iter().find(|(name, _)| name == "PATH");
+        let search = path.zip(theirs).and_then(|(ours, (_, theirs))| search_path(ours, &theirs));
+        let texts = [(SERVICE, service_text(program, search.as_deref())?), (SOCKET, socket_text())];
         // Look at both before either is changed.
         let mut changed = Vec::new();
         for (name, text) in texts {
@@ -213,9 +222,8 @@ pub fn remove(places: &Places) -> Result<Vec<PathBuf>, UnitsError> {
 
 /// Returns where the user's units lie (systemd.unit(5)).
 fn unit_folder(places: &Places) -> Option<PathBuf> {
-    let absolute = |value: &Option<std::ffi::OsString>| {
-        value.as_ref().map(PathBuf::from).filter(|path| path.is_absolute())
-    };
+    let absolute =
+        |value: &Option<OsString>| value.as_ref().map(PathBuf::from).filter(|path| path.is_absolute());
     let config =
         absolute(&places.xdg_config_home).or_else(|| Some(absolute(&places.home)?.join(".config")))?;
     Some(config.join("systemd/user"))
@@ -239,10 +247,25 @@ fn read_ours(path: &Path) -> Result<Option<String>, UnitsError> {
     }
 }
 
+/// Returns systemd's search path with the folder of our tmux, where it would not find one.
+fn search_path(ours: &OsStr, theirs: &str) -> Option<String> {
+    let with_tmux = |path: &OsStr| std::env::split_paths(path).find(|folder| folder.join("tmux").is_file());
+    let folder = with_tmux(ours).filter(|folder| folder.is_absolute())?;
+    match with_tmux(OsStr::new(theirs)) {
+        Some(_) => None,
+        None => Some(format!("{theirs}:{}", folder.to_str()?)),
+    }
+}
+
 /// The service. It needs /proc of other processes, tmux's sockets below /tmp and the network's loopback, so none of
 /// these is hidden from it; what it runs shall stay able to do what the user's programs do.
-fn service_text(program: &Path) -> Result<String, UnitsError> {
-    let program = quoted(program)?;
+fn service_text(program: &Path, search: Option<&str>) -> Result<String, UnitsError> {
+    let unnameable = || UnitsError::Unfit(format!("a unit cannot name the program {}", program.display()));
+    let absolute = program.to_str().filter(|path| path.starts_with('/'));
+    let program = absolute.and_then(quoted).ok_or_else(unnameable)?;
+    // Without tmux the daemon does all but to see which pane is looked at.
+    let search = search.and_then(|path| quoted(&format!("PATH={path}")));
+    let search = search.map(|path| format!("Environment={path}\n")).unwrap_or_default();
     Ok(format!(
         "{MARK}
 [Unit]
@@ -253,7 +276,7 @@ After={SOCKET}
 [Service]
 Type=notify
 ExecStart={program} daemon --systemd
-# The sign of life is given by the thread that does the work.
+{search}# The sign of life is given by the thread that does the work.
 WatchdogSec=60
 Restart=on-failure
 RestartSec=1
@@ -289,15 +312,11 @@ WantedBy=sockets.target
     )
 }
 
-/// Writes a program's path as systemd reads it (systemd.syntax(7), systemd.service(5)).
-fn quoted(program: &Path) -> Result<String, UnitsError> {
-    let path = program.to_str().filter(|path| path.starts_with('/'));
-    // Characters that mean something to systemd, besides the % that is doubled.
+/// Writes a word as systemd reads it (systemd.syntax(7), systemd.service(5)); nothing where it has characters that mean
+/// something there, besides the `%` that is doubled.
+fn quoted(word: &str) -> Option<String> {
     let odd = |letter: char| letter.is_control() || matches!(letter, '"' | '\'' | '\\' | '$');
-    match path.filter(|path| !path.contains(odd)) {
-        Some(path) => Ok(format!("\"{}\"", path.replace('%', "%%"))),
-        None => Err(UnitsError::Unfit(format!("a unit cannot name the program {}", program.display()))),
-    }
+    (!word.contains(odd)).then(|| format!("\"{}\"", word.replace('%', "%%")))
 }
 
 #[cfg(test)]
@@ -306,12 +325,31 @@ mod tests {
 
     #[test]
     fn the_program_is_named_so_that_systemd_reads_the_same() {
-        let text = service_text(Path::new("/home/dev/my tools/100%/herdbook")).unwrap();
+        let text = service_text(Path::new("/home/dev/my tools/100%/herdbook"), None).unwrap();
         let line = text.lines().find(|line| line.starts_with("ExecStart=")).unwrap();
         assert_eq!(line, "ExecStart=\"/home/dev/my tools/100%%/herdbook\" daemon --systemd");
         for odd in ["/a\"b", "/a$b", "/a\\b", "/a\nb", "herdbook"] {
-            assert!(matches!(service_text(Path::new(odd)), Err(UnitsError::Unfit(_))), "{odd:?}");
+            assert!(matches!(service_text(Path::new(odd), None), Err(UnitsError::Unfit(_))), "{odd:?}");
         }
+    }
+
+    #[test]
+    fn the_folder_of_tmux_is_told_where_systemd_would_not_find_it() {
+        let scratch = tempfile::tempdir().unwrap();
+        let [ours, theirs] = ["ours", "theirs"].map(|name| scratch.path().join(name));
+        for folder in [&ours, &theirs] {
+            fs::create_dir(folder).unwrap();
+        }
+        let theirs_path = theirs.to_str().unwrap();
+        let search = || search_path(ours.as_os_str(), theirs_path);
+        assert_eq!(search(), None, "there is no tmux at all");
+        fs::File::create(ours.join("tmux")).unwrap();
+        let expected = format!("{theirs_path}:{}", ours.display());
+        assert_eq!(search(), Some(expected.clone()));
+        let text = service_text(Path::new("/usr/bin/herdbook"), Some(&expected)).unwrap();
+        assert!(text.contains(&format!("\nEnvironment=\"PATH={expected}\"\n")), "{text}");
+        fs::File::create(theirs.join("tmux")).unwrap();
+        assert_eq!(search(), None);
     }
 
     #[test]

@@ -50,6 +50,8 @@ impl Home {
         fs::create_dir(at("bin")).unwrap();
         let manager = UnixListener::bind(at("run/systemd/private")).unwrap();
         replace_file(&at("bin/systemctl"), SYSTEMCTL.as_bytes(), 0o755).unwrap();
+        replace_file(&at("bin/loginctl"), b"#!/bin/sh\ncat \"$HOME/lingers\"\n", 0o755).unwrap();
+        replace_file(&at("home/lingers"), b"yes\n", 0o644).unwrap();
         let environment = format!(
             "HOME={}\nXDG_RUNTIME_DIR={}\nXDG_STATE_HOME={}\nHERDBOOK_ADDR=127.0.0.1:0\n",
             at("home").display(),
@@ -102,7 +104,7 @@ fn up_writes_the_units_and_starts_them_and_down_stops_both() {
     let home = Home::new();
     let up = home.run(&["up"]);
     assert!(up.stderr.starts_with("the daemon is up, pid "), "{}", up.stderr);
-    assert!(up.stderr.ends_with("  unit    herdbook.service\n"), "{}", up.stderr);
+    assert!(up.stderr.ends_with("\n  unit    herdbook.service\n"), "{}", up.stderr);
     assert_eq!(home.calls(), STARTED);
     let service = fs::read_to_string(home.unit("herdbook.service")).unwrap();
     let exec = format!("\nExecStart=\"{}\" daemon --systemd\n", env!("CARGO_BIN_EXE_herdbook"));
@@ -125,6 +127,11 @@ fn up_writes_the_units_and_starts_them_and_down_stops_both() {
     let up = home.run(&["up"]);
     assert!(up.stderr.starts_with("the daemon is up, pid "), "{}", up.stderr);
     assert_eq!(home.calls(), STARTED[1..], "the files are as they should be");
+    assert_eq!(home.run(&["down"]).code, 0);
+    replace_file(&home.env.path().join("home/lingers"), b"no\n", 0o644).unwrap();
+    let up = home.run(&["up"]);
+    let words = "\n  note    it ends when you log out; `loginctl enable-linger` keeps it with agents that go on in tmux\n";
+    assert!(up.stderr.ends_with(words), "{}", up.stderr);
 }
 
 #[test]
