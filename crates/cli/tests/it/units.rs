@@ -1,10 +1,14 @@
 //! The daemon as a systemd unit. systemd is a script that writes down what it is asked and runs what the unit says.
 
 use std::fs;
-use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::{UnixDatagram, UnixListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::Duration;
 
 use herdbook_machine::replace_file;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{Ran, TestEnv, finish};
 
@@ -213,4 +217,85 @@ fn without_a_systemd_it_is_a_plain_process_and_asking_for_one_fails() {
     let words = "error: the daemon was not started by systemd: there is no systemd of this user here\n";
     assert_eq!(forced.code, 1);
     assert!(forced.stderr.starts_with(words), "{}", forced.stderr);
+}
+
+/// Runs the daemon as systemd does: the socket is descriptor 3, and the variables name this very process.
+fn under_systemd(env: &TestEnv, listener: UnixListener, notify: &Path, listen_pid: &str) -> Child {
+    let words = format!(
+        "LISTEN_PID={listen_pid} LISTEN_FDS=1 LISTEN_FDNAMES=herdbook.socket WATCHDOG_PID=$$ exec {} daemon --systemd 3<&0 0< /dev/null",
+        env!("CARGO_BIN_EXE_herdbook")
+    );
+    let mut command = env.program("/bin/sh");
+    command.args(["-c", &words]).env("HERDBOOK_ADDR", "127.0.0.1:0");
+    command.env("NOTIFY_SOCKET", notify).env("WATCHDOG_USEC", "60000000");
+    command.stdin(OwnedFd::from(listener)).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+#[test]
+fn the_program_takes_what_systemd_passes_and_says_how_it_is() {
+    let env = TestEnv::new();
+    let folder = env.path().join("run/herdbook");
+    fs::create_dir(&folder).unwrap();
+    let (socket, notify) = (folder.join("sock"), env.path().join("notify"));
+    let manager = UnixDatagram::bind(&notify).unwrap();
+    manager.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let news = || loop {
+        let mut bytes = [0; 512];
+        let len = manager.recv(&mut bytes).unwrap();
+        let news = String::from_utf8(bytes[..len].to_vec()).unwrap();
+        if news != "WATCHDOG=1" {
+            break news;
+        }
+    };
+    let listener = UnixListener::bind(&socket).unwrap();
+    let mut child = under_systemd(&env, listener.try_clone().unwrap(), &notify, "$$");
+    assert!(news().starts_with("READY=1\nSTATUS=http://127.0.0.1:"));
+    let status = herdbook_api::Client::new(vec![socket.clone()]).status().unwrap();
+    assert_eq!(status.pid, child.id());
+    assert_eq!(
+        status.sockets,
+        [&socket, &env.path().join("state/herdbook/sock")].map(|path| path.to_str().unwrap())
+    );
+    assert_eq!(status.warnings, [] as [&str; 0]);
+    // Programs that it runs do not get the socket: O_CLOEXEC, in octal (proc_pid_fdinfo(5)).
+    let flags = fs::read_to_string(format!("/proc/{}/fdinfo/3", child.id())).unwrap();
+    let flags = flags.lines().find_map(|line| line.strip_prefix("flags:")).unwrap().trim();
+    assert_ne!(u32::from_str_radix(flags, 8).unwrap() & 0o2_000_000, 0, "{flags}");
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert!(news().starts_with("STOPPING=1\n"));
+    assert!(child.wait().unwrap().success());
+    assert!(socket.exists(), "the socket is systemd's");
+}
+
+#[test]
+fn sockets_that_were_passed_to_another_process_are_left_alone() {
+    let env = TestEnv::new();
+    let (stranger, notify) = (env.path().join("stranger"), env.path().join("notify"));
+    let manager = UnixDatagram::bind(&notify).unwrap();
+    manager.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let mut child = under_systemd(&env, UnixListener::bind(&stranger).unwrap(), &notify, "1");
+    let mut bytes = [0; 512];
+    while !bytes.starts_with(b"READY=1\n") {
+        manager.recv(&mut bytes).unwrap();
+    }
+    let status = herdbook_api::Client::new(vec![env.path().join("run/herdbook/sock")]).status().unwrap();
+    assert!(!status.sockets.iter().any(|path| path.ends_with("stranger")), "{:?}", status.sockets);
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn systemd_finds_no_fault_with_the_units() {
+    let home = Home::new();
+    assert_eq!(home.run(&["up"]).code, 0);
+    let mut verify = home.env.program("/usr/bin/systemd-analyze");
+    verify
+        .args(["--user", "verify"])
+        .args(["herdbook.service", "herdbook.socket"].map(|name| home.unit(name)));
+    if !Path::new("/usr/bin/systemd-analyze").exists() {
+        println!("skipped: systemd_finds_no_fault_with_the_units: no systemd-analyze");
+        return;
+    }
+    let ran = finish(verify, b"");
+    assert!(!ran.stderr.contains("herdbook"), "{}", ran.stderr);
 }
