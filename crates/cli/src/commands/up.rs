@@ -57,11 +57,12 @@ enum Form {
 /// It ended, or did not answer in time; its last words are in the error.
 pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     // Misspelt places are told before anything is made.
-    let daemon = Daemon::of(&context.env)?;
+    Daemon::of(&context.env)?;
     let state = state_dir(&context.env.places)?;
     private_dir(&state)?;
     let _turn = Turn::take(&state, TURN_PATIENCE)?;
-    let running = daemon.ask(|client| client.status()).ok();
+    // Only now the folders of its sockets are sure to be there.
+    let running = Daemon::of(&context.env)?.ask(|client| client.status()).ok();
     let change = match &running {
         None => None,
         Some(status) => match change(args, status, &state, context) {
