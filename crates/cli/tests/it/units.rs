@@ -18,6 +18,8 @@ shift
 echo "$*" >> "$HOME/calls"
 unit="$HOME/.config/systemd/user/herdbook.service"
 run() {
+    # What the last one said is not what this one says.
+    : > "$HOME/out"
     line=$(sed -n 's/^ExecStart=//p' "$unit")
     HERDBOOK_ADDR=127.0.0.1:0 XDG_STATE_HOME="$HOME/../state" setsid sh -c "exec $line" > "$HOME/out" 2>&1 < /dev/null &
     echo $! > "$HOME/pid"
