@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Answer of `GET /v1/status`.
+/// Answer of `GET /v1/status`. What a daemon of another version does not say counts as empty, so that every command can
+/// ask every daemon who it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Status {
     /// Version of the daemon.
     pub version: String,
@@ -50,6 +52,7 @@ impl Status {
 
 /// What became of one HTTP address.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Listen {
     /// For example `127.0.0.1:4000`.
     pub addr: String,
@@ -74,6 +77,7 @@ impl Listen {
 
 /// Health of the journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Journal {
     /// Seq of the last record that was written.
     pub written_seq: u64,

@@ -22,7 +22,7 @@ pub struct Env {
     pub columns: Option<usize>,
     /// `TMPDIR`: where `demo` makes its scratch folder.
     pub tmpdir: Option<OsString>,
-    /// `PATH`: where `demo` finds tmux.
+    /// `PATH`: where `demo` finds tmux, and `up` what the daemon shall find.
     pub path: Option<OsString>,
 }
 

@@ -12,6 +12,7 @@ use herdbook_machine::JumpError;
 use crate::exit::Exit;
 use crate::model::Unchosen;
 use crate::printer::{Line, Printer, Style};
+use crate::setup::systemd::UnitsError;
 use crate::text::counted;
 
 /// Why a command failed.
@@ -69,6 +70,9 @@ pub enum Problem {
         /// Where the others are.
         log: PathBuf,
     },
+    /// The daemon could not be run by systemd.
+    #[error("the daemon was not started by systemd")]
+    Units(#[from] UnitsError),
     /// The daemon goes on.
     #[error("the daemon (pid {pid}) did not end")]
     NotDown {
@@ -120,6 +124,10 @@ impl Problem {
     fn hint(&self) -> Option<Cow<'static, str>> {
         let words = match self {
             Problem::NotUp { log, .. } => return Some(format!("read {}", log.display()).into()),
+            Problem::Units(UnitsError::Manager(_)) => {
+                Some("read `journalctl --user -u herdbook`, or run `herdbook up --no-systemd`")
+            }
+            Problem::Units(_) => Some("run `herdbook up --no-systemd`"),
             Problem::Daemon(DaemonError::AlreadyRunning { .. }) => {
                 Some("`herdbook status` shows it, `herdbook down` ends it")
             }

@@ -14,6 +14,7 @@ mod error;
 mod exit;
 mod guess;
 mod jump;
+mod life;
 mod listing;
 mod model;
 mod printer;

@@ -10,6 +10,7 @@ use herdbook_wire::paths::{self, SocketPlace};
 use tokio::sync::watch;
 
 use crate::error::DaemonError;
+use crate::service::Service;
 
 /// Where HTTP is served when `HERDBOOK_ADDR` is not set (overview section 5).
 pub const DEFAULT_HTTP: [SocketAddr; 2] = [
@@ -21,7 +22,6 @@ pub const DEFAULT_HTTP: [SocketAddr; 2] = [
 pub(crate) const PORT_HINT: &str = "stop it, or set HERDBOOK_ADDR to another address";
 
 /// How a daemon is to run.
-#[derive(Clone)]
 pub struct DaemonConfig {
     /// The state folder; made with mode 0700 if it is not there.
     pub state_dir: PathBuf,
@@ -33,6 +33,8 @@ pub struct DaemonConfig {
     pub version: String,
     /// How long a wait is kept back before it is announced; nothing is the engine's default.
     pub grace_ms: Option<u64>,
+    /// What a service manager gave; nothing by default.
+    pub service: Service,
     /// Ends the daemon from within the process.
     pub stop: Stop,
     /// SIGTERM and SIGINT end it too.
@@ -54,6 +56,7 @@ impl DaemonConfig {
             http: addr.map_or(Ok(DEFAULT_HTTP.to_vec()), |addr| parse_addr(&addr))?,
             version: version.to_owned(),
             grace_ms: None,
+            service: Service::default(),
             stop: Stop::new(),
             signals: true,
             notice: Arc::new(|_| {}),

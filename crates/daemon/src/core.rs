@@ -20,7 +20,8 @@ use crate::clock;
 use crate::config::Notice;
 use crate::journal::Ids;
 use crate::processes::Watch;
-use crate::spool::Drain;
+use crate::service::Beat;
+use crate::spool::{Drain, foreign_words, lock};
 
 /// So many inputs wait for the engine; whoever sends more waits, within a time limit of its own.
 const WAITING: usize = 1024;
@@ -72,6 +73,8 @@ struct Request {
 pub(crate) struct Counters {
     /// Sessions for which the human was called.
     pub announced: AtomicU64,
+    /// Entries of the spool that another version of the hook wrote, and the latest of these versions.
+    pub foreign: Mutex<(u64, u16)>,
     /// Bytes that were handed to the journal and are not answered yet.
     unwritten: AtomicU64,
 }
@@ -125,6 +128,8 @@ pub(crate) struct EngineLoop {
     pub counters: Arc<Counters>,
     pub notice: Arc<dyn Fn(&Notice) + Send + Sync>,
     pub version: String,
+    /// Tells the service manager that this loop goes round.
+    pub beat: Beat,
     /// [`Engine::step`]; another one in tests.
     pub fold: fn(&mut Engine, Now, Input) -> Vec<Effect>,
     /// Deliveries the engine has folded and the journal refused: they must not be answered as repeats.
@@ -161,8 +166,8 @@ impl EngineLoop {
                 Ok(command) => Some(command),
                 Err(mpsc::error::TryRecvError::Disconnected) => return,
                 Err(mpsc::error::TryRecvError::Empty) => {
-                    let due =
-                        self.engine.next_deadline_ms().unwrap_or(u64::MAX).min(spool_due).min(processes_due);
+                    let due = self.engine.next_deadline_ms().unwrap_or(u64::MAX);
+                    let due = due.min(spool_due).min(processes_due).min(self.beat.due_ms());
                     let pause = Duration::from_millis(due.saturating_sub(clock::now().mono_ms));
                     let next = async { tokio::time::timeout(pause, commands.recv()).await };
                     match runtime.block_on(next) {
@@ -180,6 +185,7 @@ impl EngineLoop {
                 None => {}
             }
             let now = clock::now();
+            self.beat.beat(now.mono_ms);
             if now.mono_ms >= spool_due {
                 spool_due = now.mono_ms + SPOOL_EVERY_MS;
                 self.spool.try_again();
@@ -277,6 +283,8 @@ impl EngineLoop {
             return;
         }
         for entry in self.spool.waiting(refused) {
+            // A long spool is no reason to be taken for hung.
+            self.beat.beat(clock::now().mono_ms);
             let unwritten = self.counters.unwritten.load(Ordering::Relaxed);
             if unwritten > 0 && unwritten + entry.bytes * 2 > UNWRITTEN_BYTES || self.is_to_spool().is_some()
             {
@@ -291,13 +299,22 @@ impl EngineLoop {
                         Box::new(move |result| kept(result.is_ok())),
                     );
                 }
-                Err(None) => {}
+                Err(None) => self.note_foreign(),
                 Err(Some(lost)) => {
                     (self.notice)(&Notice::Warning(lost.clone()));
                     let gap = Input::Gap { lost: 1, reason: lost };
                     self.step(gap, Durability::Written, Box::new(drop));
                 }
             }
+        }
+    }
+
+    /// Notes, and tells once, that there are entries this build does not read.
+    fn note_foreign(&self) {
+        let now @ (count, version) = self.spool.foreign();
+        let before = std::mem::replace(&mut *lock(&self.counters.foreign), now);
+        if count > 0 && before.0 == 0 {
+            (self.notice)(&Notice::Warning(foreign_words(count, version)));
         }
     }
 
@@ -474,6 +491,7 @@ mod tests {
     use super::*;
     use crate::attention::Ring;
     use crate::journal::Journal;
+    use crate::service::Notify;
 
     fn call(delivery: u128, body: &str) -> Input {
         Input::Hook(HookDelivery {
@@ -489,9 +507,16 @@ mod tests {
         })
     }
 
+    /// Held while the engine shall hang.
+    static HANG: Mutex<()> = Mutex::new(());
+
     fn fold_that_fails_on_boom(engine: &mut Engine, now: Now, input: Input) -> Vec<Effect> {
         match &input {
             Input::Hook(call) if call.body == b"boom" => panic!("no such luck"),
+            Input::Hook(call) if call.body == b"hang" => {
+                drop(HANG.lock());
+                engine.step(now, input)
+            }
             _ => engine.step(now, input),
         }
     }
@@ -501,6 +526,10 @@ mod tests {
     }
 
     fn start_with(state: &Path, runtime: &Handle, refused: HashSet<u128>) -> Core {
+        start_with_beat(state, runtime, refused, Beat::new(Notify::default(), None))
+    }
+
+    fn start_with_beat(state: &Path, runtime: &Handle, refused: HashSet<u128>, beat: Beat) -> Core {
         let journal = Journal::open(state, 7).unwrap();
         let told = Source { dir: journal.dir, ring: Ring::new(journal.opened.last_seq) };
         let engine_loop = EngineLoop {
@@ -514,6 +543,7 @@ mod tests {
             counters: Arc::default(),
             notice: Arc::new(|_| {}),
             version: "0.0.0-test".into(),
+            beat,
             fold: fold_that_fails_on_boom,
             refused: Arc::new(Mutex::new(refused)),
             batch: 0,
@@ -540,6 +570,36 @@ mod tests {
         let mut engine = Engine::new(Config::default());
         let journal = Journal::open(state.path(), 8).unwrap();
         assert_eq!(journal.replay(&mut engine, |reason| panic!("{reason}")), 0);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn while_the_engine_hangs_no_sign_of_life_is_given() {
+        let state = tempfile::tempdir().unwrap();
+        let address = state.path().join("notify");
+        let manager = std::os::unix::net::UnixDatagram::bind(&address).unwrap();
+        manager.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let heard = || {
+            let mut bytes = [0; 64];
+            manager.recv(&mut bytes).map(|len| bytes[..len].to_vec())
+        };
+        let beat = Beat::new(Notify::new(Some(&address.into())), Some(Duration::from_millis(20)));
+        let core = start_with_beat(state.path(), &Handle::current(), HashSet::new(), beat);
+        for _ in 0..3 {
+            assert_eq!(heard().unwrap(), b"WATCHDOG=1");
+        }
+        let hang = HANG.lock().unwrap();
+        let hanging = tokio::spawn({
+            let core = core.clone();
+            async move { core.step(call(1, "hang"), Durability::Written).await }
+        });
+        // Signs given before it hung are in the socket still; then there are none for thirty times the interval.
+        manager.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+        while heard().is_ok() {}
+        manager.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        drop(hang);
+        assert_eq!(hanging.await.unwrap(), Ok(()));
+        assert_eq!(heard().unwrap(), b"WATCHDOG=1");
+        core.stop().await;
     }
 
     #[test]

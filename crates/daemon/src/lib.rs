@@ -25,9 +25,11 @@ mod processes;
 mod routes;
 mod run;
 mod serve;
+mod service;
 mod spool;
 mod store_file;
 
 pub use config::{DEFAULT_HTTP, DaemonConfig, Notice, Stop};
 pub use error::DaemonError;
 pub use run::run;
+pub use service::Service;

@@ -5,7 +5,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use herdbook_api::v1::Listen;
 use herdbook_wire::paths::{SocketPlace, private_dir, socket_address};
@@ -14,33 +14,55 @@ use rustix::fs::Mode;
 use crate::config::Notice;
 use crate::error::DaemonError;
 
-/// A unix socket we listen on. Its file is removed with [`UnixPlace::remove`], but only while it is still ours.
+/// A unix socket we listen on.
 pub(crate) struct UnixPlace {
-    pub path: PathBuf,
     pub listener: UnixListener,
-    /// Device and inode of the socket file.
-    file: (u64, u64),
+    file: SocketFile,
 }
 
 impl UnixPlace {
-    /// Removes the socket file, unless somebody else put another one there.
-    pub(crate) fn remove(path: &Path, file: (u64, u64)) {
-        if fs::symlink_metadata(path).is_ok_and(|found| (found.dev(), found.ino()) == file) {
-            // Left behind it would be taken for stale, which is fine.
-            drop(fs::remove_file(path));
-        }
-    }
-
-    pub(crate) fn file(&self) -> (u64, u64) {
-        self.file
+    pub(crate) fn file(&self) -> SocketFile {
+        self.file.clone()
     }
 }
 
-/// Opens the unix sockets. One that cannot be opened is told and left out, as long as there is another.
-pub(crate) fn unix(places: &[SocketPlace], notice: &dyn Fn(&Notice)) -> Result<Vec<UnixPlace>, DaemonError> {
+/// The file of a unix socket.
+#[derive(Clone, Debug)]
+pub(crate) struct SocketFile {
+    pub path: PathBuf,
+    /// Device and inode where we made it; nothing where the service manager did.
+    made: Option<(u64, u64)>,
+}
+
+impl SocketFile {
+    /// Removes it, unless the service manager goes on listening there or somebody else put another one there.
+    pub(crate) fn remove(&self) {
+        let found = fs::symlink_metadata(&self.path).ok().map(|found| (found.dev(), found.ino()));
+        if self.made.is_some() && found == self.made {
+            // Left behind it would be taken for stale, which is fine.
+            drop(fs::remove_file(&self.path));
+        }
+    }
+}
+
+/// Takes the unix sockets that the service manager passed and opens the others. One that cannot be used is told and
+/// left out, as long as there is another.
+pub(crate) fn unix(
+    places: &[SocketPlace],
+    passed: Vec<UnixListener>,
+    notice: &dyn Fn(&Notice),
+) -> Result<Vec<UnixPlace>, DaemonError> {
     let mut opened = Vec::new();
     let mut failed = Vec::new();
-    for place in places {
+    for listener in passed {
+        match take_unix(listener) {
+            Ok(place) => opened.push(place),
+            Err(error) => failed.push(format!("a socket of the service manager: {error}")),
+        }
+    }
+    let is_passed = |place: &&SocketPlace| opened.iter().any(|taken| taken.file.path == place.path);
+    let missing: Vec<_> = places.iter().filter(|place| !is_passed(place)).collect();
+    for place in missing {
         match open_unix(place) {
             Ok(place) => opened.push(place),
             Err(reason) => failed.push(format!("{}: {reason}", place.path.display())),
@@ -53,6 +75,13 @@ pub(crate) fn unix(places: &[SocketPlace], notice: &dyn Fn(&Notice)) -> Result<V
         notice(&Notice::Warning(format!("could not listen on {reason}")));
     }
     Ok(opened)
+}
+
+fn take_unix(listener: UnixListener) -> io::Result<UnixPlace> {
+    listener.set_nonblocking(true)?;
+    let address = listener.local_addr()?;
+    let path = address.as_pathname().ok_or_else(|| io::Error::other("it has no path"))?.to_owned();
+    Ok(UnixPlace { listener, file: SocketFile { path, made: None } })
 }
 
 fn open_unix(place: &SocketPlace) -> Result<UnixPlace, String> {
@@ -98,7 +127,8 @@ fn open_unix(place: &SocketPlace) -> Result<UnixPlace, String> {
     fs::set_permissions(&place.path, fs::Permissions::from_mode(0o600)).map_err(text)?;
     let found = fs::symlink_metadata(&place.path).map_err(text)?;
     listener.set_nonblocking(true).map_err(text)?;
-    Ok(UnixPlace { path: place.path.clone(), listener, file: (found.dev(), found.ino()) })
+    let file = SocketFile { path: place.path.clone(), made: Some((found.dev(), found.ino())) };
+    Ok(UnixPlace { listener, file })
 }
 
 /// Opens the HTTP addresses. One that is taken is told with its holder; never another port instead (case F-088).
@@ -152,9 +182,11 @@ mod tests {
         let opened = open_unix(&place).unwrap();
         assert_eq!(fs::metadata(&place.path).unwrap().mode() & 0o777, 0o600);
         assert_eq!(open_unix(&place).err().unwrap(), "another process answers there");
-        UnixPlace::remove(&place.path, (0, 0));
+        SocketFile { made: Some((0, 0)), ..opened.file() }.remove();
         assert!(place.path.exists(), "another one's socket was removed");
-        UnixPlace::remove(&place.path, opened.file());
+        SocketFile { made: None, ..opened.file() }.remove();
+        assert!(place.path.exists(), "the service manager's socket was removed");
+        opened.file().remove();
         assert!(!place.path.exists());
     }
 
@@ -180,7 +212,7 @@ mod tests {
         std::os::unix::fs::symlink(&victim, &place.path).unwrap();
         assert!(open_unix(&place).err().unwrap().contains("no socket"));
         assert!(victim.exists());
-        let error = unix(&[place], &|_| {}).err().unwrap().to_string();
+        let error = unix(&[place], Vec::new(), &|_| {}).err().unwrap().to_string();
         assert!(error.starts_with("could not listen on any unix socket"), "{error}");
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -26,6 +27,7 @@ use crate::listen::{self, UnixPlace};
 use crate::processes::Watch;
 use crate::routes::{self, App};
 use crate::serve::Server;
+use crate::service::{Beat, Notify};
 use crate::spool::Drain;
 use crate::store_file::{StoreFile, fill_random};
 
@@ -90,7 +92,7 @@ fn system(what: &'static str) -> impl Fn(io::Error) -> DaemonError {
 }
 
 async fn serve(
-    config: DaemonConfig,
+    mut config: DaemonConfig,
     journal: Journal,
     file: StoreFile,
     engine: Engine,
@@ -99,6 +101,7 @@ async fn serve(
     let Journal { store, dir, opened, ids } = journal;
     let told = Arc::new(Source { dir, ring: Ring::new(opened.last_seq) });
     let counters = Arc::new(Counters::default());
+    let manager = Notify::new(config.service.notify.as_ref());
     let engine_loop = EngineLoop {
         engine,
         store: Arc::clone(&store),
@@ -110,6 +113,7 @@ async fn serve(
         counters: Arc::clone(&counters),
         notice: Arc::clone(&config.notice),
         version: config.version.clone(),
+        beat: Beat::new(manager.clone(), config.service.watchdog),
         fold: Engine::step,
         refused: Arc::new(Mutex::new(HashSet::new())),
         batch: 0,
@@ -117,7 +121,7 @@ async fn serve(
     // Signals count from here on; before, they end the process as they always do.
     let mut signals = Signals::new(config.signals).map_err(system("wait for signals"))?;
     let core = engine_loop.start(&Handle::current()).map_err(system("start the engine's thread"))?;
-    let (unix, http) = match open(&config) {
+    let (unix, http) = match open(&mut config) {
         Ok(opened) => opened,
         Err(error) => {
             drop(timeout(CLOSE_TIME, core.stop()).await);
@@ -125,7 +129,7 @@ async fn serve(
         }
     };
     let Http { listeners, told: listen, ports } = http;
-    let sockets: Vec<_> = unix.iter().map(|place| (place.path.clone(), place.file())).collect();
+    let sockets: Vec<_> = unix.iter().map(UnixPlace::file).collect();
     let stop = config.stop.watch();
     let app = Arc::new(App {
         core: core.clone(),
@@ -136,7 +140,7 @@ async fn serve(
         version: config.version.clone(),
         store_id: file.store_id,
         state_dir: config.state_dir.clone(),
-        sockets: sockets.iter().map(|(path, _)| path.clone()).collect(),
+        sockets: sockets.iter().map(|file| file.path.clone()).collect(),
         http: listen,
         ports,
         started_at: clock::wall_ms(),
@@ -153,7 +157,7 @@ async fn serve(
         stop: stop.clone(),
         alive,
     };
-    let http = listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
+    let http: Vec<_> = listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
     for place in unix {
         let listener = UnixListener::from_std(place.listener).map_err(system("listen on a socket"))?;
         tokio::spawn(server.clone().unix(listener));
@@ -165,7 +169,8 @@ async fn serve(
     drop(server);
     // Ready means that what lay in the spool is folded: queue reads that came before wait for that too.
     drop(core.look(|_, _| ()).await);
-    let paths = sockets.iter().map(|(path, _)| path.clone()).collect();
+    let paths = sockets.iter().map(|file| file.path.clone()).collect();
+    manager.tell(&format!("READY=1\nSTATUS={}", serving(&http)));
     (config.notice)(&Notice::Ready { pid: std::process::id(), http, sockets: paths });
 
     let mut stop = stop;
@@ -173,10 +178,11 @@ async fn serve(
         () = stopped(&mut stop) => {}
         () = signals.wait() => config.stop.stop(),
     }
+    manager.tell("STOPPING=1\nSTATUS=writing down what is in flight");
     (config.notice)(&Notice::Stopping);
     // Hooks use the spool from here on.
-    for (path, file) in &sockets {
-        UnixPlace::remove(path, *file);
+    for file in &sockets {
+        file.remove();
     }
     drop(timeout(FINISH_TIME, all_over.recv()).await);
     drop(timeout(CLOSE_TIME, core.stop()).await);
@@ -189,8 +195,17 @@ struct Http {
     ports: Vec<u16>,
 }
 
-fn open(config: &DaemonConfig) -> Result<(Vec<UnixPlace>, Http), DaemonError> {
-    let unix = listen::unix(&config.sockets, &*config.notice)?;
+/// Says where HTTP is served, for `systemctl status`.
+fn serving(http: &[SocketAddr]) -> String {
+    match http {
+        [] => "no HTTP, unix sockets alone".to_owned(),
+        _ => http.iter().map(|address| format!("http://{address}")).collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn open(config: &mut DaemonConfig) -> Result<(Vec<UnixPlace>, Http), DaemonError> {
+    let passed = std::mem::take(&mut config.service.sockets);
+    let unix = listen::unix(&config.sockets, passed, &*config.notice)?;
     let (listeners, told) = listen::http(&config.http, &*config.notice);
     let ports = listeners.iter().filter_map(|listener| Some(listener.local_addr().ok()?.port())).collect();
     Ok((unix, Http { listeners, told, ports }))

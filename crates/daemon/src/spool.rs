@@ -1,11 +1,12 @@
 //! Draining the spool: read in order, fold, and remove what is in the journal (overview D4).
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use herdbook_engine::HookDelivery;
+use herdbook_wire::PROTOCOL_VERSION;
 use herdbook_wire::spool::{self, Entry, Lost, ReadError};
 
 use crate::clock;
@@ -21,7 +22,7 @@ pub(crate) struct Drain {
     boot: u32,
     kept: Arc<Kept>,
     /// Deliveries that another version of the hook wrote: they wait for a daemon that can read them.
-    foreign: HashSet<u128>,
+    foreign: HashMap<u128, u16>,
     /// Deliveries that could not be read, until [`Drain::try_again`].
     later: HashSet<u128>,
     /// A gap record about lost events is on its way.
@@ -51,7 +52,7 @@ impl Drain {
             dir,
             boot: clock::boot_prefix(),
             kept: Arc::new(kept),
-            foreign: HashSet::new(),
+            foreign: HashMap::new(),
             later: HashSet::new(),
             telling: Arc::new(AtomicBool::new(false)),
         }
@@ -89,8 +90,9 @@ impl Drain {
     }
 
     fn is_wanted(&self, entry: &Entry, flying: &HashSet<u128>) -> bool {
-        let known = [flying, &self.foreign, &self.later];
+        let known = [flying, &self.later];
         !known.iter().any(|known| known.contains(&entry.delivery))
+            && !self.foreign.contains_key(&entry.delivery)
     }
 
     fn started_before(&self, entry: &Entry, boot_us: u64) -> bool {
@@ -109,10 +111,15 @@ impl Drain {
         match spool::read(&self.dir, entry) {
             Ok(delivery) => return Ok(convert::delivery(delivery, true)),
             Err(error @ ReadError::Bad(..)) => return Err(Some(error.to_string())),
-            Err(ReadError::Io(..)) => self.later.insert(entry.delivery),
-            Err(ReadError::Version(..)) => self.foreign.insert(entry.delivery),
+            Err(ReadError::Io(..)) => drop(self.later.insert(entry.delivery)),
+            Err(ReadError::Version(_, version)) => drop(self.foreign.insert(entry.delivery, version)),
         };
         Err(None)
+    }
+
+    /// Returns how many entries another version of the hook wrote, and the latest of these versions.
+    pub(crate) fn foreign(&self) -> (u64, u16) {
+        (self.foreign.len() as u64, self.foreign.values().copied().max().unwrap_or_default())
     }
 
     /// Notes that an entry's record is on its way. The result is called with true once that is written.
@@ -169,7 +176,16 @@ impl Drain {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Says that entries of another protocol version wait, and for whom.
+pub(crate) fn foreign_words(count: u64, version: u16) -> String {
+    let who = if version > PROTOCOL_VERSION { "a newer herdbook" } else { "the herdbook that wrote them" };
+    format!(
+        "hook events of protocol version {version} are kept in the spool ({count}): this daemon does not read them, {who} does"
+    )
+}
+
+/// A lock whose holder panicked guards plain values: they are whole.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -203,7 +219,7 @@ mod tests {
         let mut drain = Drain::new(state.path());
         assert_eq!(listed(&drain), (true, vec![1]));
         assert_eq!(drain.read(&foreign).unwrap_err(), None);
-        assert_eq!(listed(&drain), (false, vec![]));
+        assert_eq!((listed(&drain), drain.foreign()), ((false, vec![]), (1, 9)));
         let own = spooled(&dir, 2);
         assert_eq!(listed(&drain), (true, vec![2]), "what comes later is seen beside it");
         assert_eq!(drain.read(&own).unwrap().delivery, 2);

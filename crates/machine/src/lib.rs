@@ -20,6 +20,7 @@ mod net;
 mod pane;
 mod place;
 mod process;
+mod systemd;
 mod tmux;
 
 pub use agents::{AgentProgram, TreeProcess, agent_of_pane};
@@ -36,4 +37,5 @@ pub use pane::{
 };
 pub use place::{Binding, JumpError, Place};
 pub use process::{Proc, Process, Stat, Terminal};
+pub use systemd::{ManagerError, UnitState, UserManager};
 pub use tmux::{Pane, Scope, Server, Tmux, TmuxError};

@@ -21,9 +21,9 @@
 use std::fmt;
 use std::io::{self, Read};
 
-use crate::PROTOCOL_VERSION;
 use crate::delivery::{Answer, Delivery, Origin, Process, Tty};
 use crate::limits::{BODY_BYTES, DECISION_BYTES, SOCKET_BODY_BYTES};
+use crate::{OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION};
 
 /// The first four bytes of a delivery frame.
 pub const MAGIC: [u8; 4] = *b"\0HBK";
@@ -120,7 +120,7 @@ impl Header {
             return Err(FrameError::Magic);
         }
         let version = fields.u16("version")?;
-        if version != PROTOCOL_VERSION {
+        if !(OLDEST_PROTOCOL_VERSION..=PROTOCOL_VERSION).contains(&version) {
             return Err(FrameError::Version(version));
         }
         let (kind, flags) = (fields.u8("kind")?, fields.u8("flags")?);

@@ -26,3 +26,7 @@ pub use frame::FrameError;
 
 /// The version of the frame. A server that speaks another answers [`Answer::Spool`].
 pub const PROTOCOL_VERSION: u16 = 1;
+
+/// The oldest version of the frame that is read. Spools outlive updates, and a running agent keeps the hook it was
+/// started with, so a version that was released is read for ever; a frame of it is among the tests.
+pub const OLDEST_PROTOCOL_VERSION: u16 = 1;

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use herdbook_daemon::{DaemonConfig, Notice};
+use herdbook_daemon::{DaemonConfig, Notice, Service};
 
 use super::Context;
 use crate::error::Problem;
@@ -19,6 +19,9 @@ pub struct Args {
     /// Leave the terminal and the job of the shell that started it
     #[arg(long, hide = true)]
     own_session: bool,
+    /// Take the sockets that systemd passes, and tell it how we are
+    #[arg(long, hide = true)]
+    systemd: bool,
 }
 
 /// Runs it to its end.
@@ -31,6 +34,9 @@ pub fn run(args: &Args, context: &Context<'_>) -> Result<Exit, Problem> {
         let _: Result<_, io::Error> = rustix::process::setsid().map_err(io::Error::from);
     }
     let mut config = DaemonConfig::from_env(&context.env.places, env!("CARGO_PKG_VERSION"))?;
+    if args.systemd {
+        config.service = Service::of_this_process();
+    }
     config.notice = Arc::new(|told| match told {
         Notice::Ready { .. } => ready(&told.to_string()),
         _ => notice(&told.to_string()),

@@ -70,7 +70,7 @@ impl Command {
     /// Whatever went wrong, to be told by `main`.
     pub fn run(self, context: &mut Context<'_>) -> Result<Exit, Problem> {
         match self {
-            Command::Up(_) => up::run(context),
+            Command::Up(args) => up::run(&args, context),
             Command::Down(_) => down::run(context),
             Command::Daemon(args) => daemon::run(&args, context),
             Command::Ls(args) => ls::run(&args, context),

@@ -9,6 +9,7 @@ use crate::clock::now_ms;
 use crate::daemon::Daemon;
 use crate::error::Problem;
 use crate::exit::Exit;
+use crate::life::hint;
 use crate::model::is_resting;
 use crate::printer::{Line, Printer, Style};
 use crate::text::{age, counted};
@@ -56,6 +57,11 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     } else {
         let queue = daemon.ask(|client| client.queue())?;
         print(context.printer, &status, &waiting(&queue, now_ms()))?;
+        if let Some(words) = hint(&status, env!("CARGO_PKG_VERSION")) {
+            context
+                .printer
+                .say(&Line::new().styled("hint:", Style::Name).own(" ").text(&words, Style::Plain));
+        }
     }
     Ok(Exit::Ok)
 }

@@ -1,8 +1,8 @@
-//! `herdbook up`: a daemon in the background.
+//! `herdbook up`: a daemon in the background, by systemd where the user has one; an older daemon is restarted.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -14,35 +14,194 @@ use rustix::fs::OFlags;
 
 use super::Context;
 use crate::daemon::Daemon;
-use crate::error::Problem;
+use crate::error::{Problem, whole};
 use crate::exit::Exit;
+use crate::life::{Standing, Turn, end, standing};
 use crate::printer::{Line, Printer, Style};
+use crate::setup::systemd::{SERVICE, Units, UnitsError};
 
 /// Start the daemon in the background, unless it runs
 ///
-/// It goes on when the terminal is closed; `herdbook down` ends it. What it has to say goes to daemon.log in the state
-/// folder.
+/// Where the user has a systemd it runs as the unit herdbook.service, and the first hook after a login starts it; else it
+/// is a plain process. Both go on when the terminal is closed; `herdbook down` ends either. A daemon older than this
+/// command is restarted, and nothing is lost: hooks go to the spool meanwhile.
 #[derive(Debug, clap::Args)]
 #[command(visible_alias = "start")]
-pub struct Args {}
+pub struct Args {
+    /// Run it as a systemd unit, or fail
+    #[arg(long, conflicts_with = "no_systemd")]
+    systemd: bool,
+    /// Run it as a plain process
+    #[arg(long)]
+    no_systemd: bool,
+}
 
 /// How long the daemon may take to answer: it reads its journal first.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long another `up` may take: it ends a daemon and starts one.
+const TURN_PATIENCE: Duration = Duration::from_secs(60);
 /// How often it is asked.
 const ASK_AGAIN: Duration = Duration::from_millis(20);
 
-/// Starts it and waits for its first answer.
+/// Who runs the daemon.
+enum Form {
+    /// systemd.
+    Unit(Units),
+    /// Nobody; the words say why not systemd, where a person could wonder.
+    Plain(Option<String>),
+}
+
+/// Starts it, or restarts an older one, and waits for its first answer.
 ///
 /// # Errors
 /// It ended, or did not answer in time; its last words are in the error.
-pub fn run(context: &mut Context<'_>) -> Result<Exit, Problem> {
-    let daemon = Daemon::of(&context.env)?;
-    if let Ok(status) = daemon.ask(|client| client.status()) {
-        tell(context.printer, "the daemon runs already", &status);
-        return Ok(Exit::Ok);
-    }
+pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
+    // Misspelt places are told before anything is made.
+    Daemon::of(&context.env)?;
     let state = state_dir(&context.env.places)?;
     private_dir(&state)?;
+    let _turn = Turn::take(&state, TURN_PATIENCE)?;
+    // Only now the folders of its sockets are sure to be there.
+    let running = Daemon::of(&context.env)?.ask(|client| client.status()).ok();
+    let change = match &running {
+        None => None,
+        Some(status) => match change(args, status, &state, context) {
+            Ok(change) => Some(change),
+            Err(words) => {
+                tell(context.printer, &words, status);
+                return Ok(Exit::Ok);
+            }
+        },
+    };
+    // The units are written before anything that runs is ended.
+    let form = Form::choose(args, context)?;
+    let found = Units::find(&context.env.places);
+    let units = found.and_then(|units| Some((units.state().ok()?, units)));
+    let mut restart = false;
+    match (&running, units, &form) {
+        // systemd goes on listening meanwhile.
+        (Some(status), Some((state, _)), Form::Unit(_)) if state.pid == Some(status.pid) => restart = true,
+        (Some(status), Some((state, units)), _) if state.pid == Some(status.pid) => units.stop()?,
+        (Some(status), _, _) => end(status.pid)?,
+        // Its socket would be in our way.
+        (None, Some((state, units)), Form::Plain(_)) if args.no_systemd && state.listens => units.stop()?,
+        (None, _, _) => {}
+    }
+    let started = match &form {
+        Form::Unit(units) => as_unit(units, restart, context)?,
+        Form::Plain(_) => as_process(&state, context)?,
+    };
+    let words = match (&started, change) {
+        (Started::Other(_), _) => RUNS_ALREADY.to_owned(),
+        (Started::Ours(_), None) => "the daemon is up".to_owned(),
+        (Started::Ours(_), Some(change)) => format!("restarted: {change}"),
+    };
+    tell(context.printer, &words, started.status());
+    match form {
+        Form::Unit(units) => {
+            context.printer.say(&place("unit", SERVICE));
+            if units.ends_at_logout() {
+                let note = "it ends when you log out; `loginctl enable-linger` keeps it with agents that go on in tmux";
+                context.printer.say(&place("note", note));
+            }
+        }
+        Form::Plain(None) => {}
+        Form::Plain(Some(why)) => {
+            let note = format!("a plain process, not run by systemd: {why}");
+            context.printer.say(&place("note", &note));
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+const RUNS_ALREADY: &str = "the daemon runs already";
+
+/// Says why a running daemon is to be restarted; the error says why not.
+fn change(args: &Args, status: &Status, state: &Path, context: &Context<'_>) -> Result<String, String> {
+    if !is_same_folder(Path::new(&status.state_dir), state) {
+        // It answers on the runtime folder's socket: another environment's, and not ours to end.
+        return Err("a daemon runs already, on another state folder".to_owned());
+    }
+    let own = env!("CARGO_PKG_VERSION");
+    match standing(status, own) {
+        Standing::Old(change) => return Ok(change),
+        Standing::Newer => {
+            let version = &status.version;
+            return Err(format!("the daemon is newer ({version}) than this command ({own}) and left alone"));
+        }
+        Standing::Same => {}
+    }
+    let is_unit = || {
+        let state = Units::find(&context.env.places).and_then(|units| units.state().ok());
+        state.is_some_and(|state| state.pid == Some(status.pid))
+    };
+    match args {
+        Args { systemd: true, .. } if !is_unit() => Ok("run by systemd now".to_owned()),
+        Args { no_systemd: true, .. } if is_unit() => Ok("a plain process now".to_owned()),
+        _ => Err(RUNS_ALREADY.to_owned()),
+    }
+}
+
+fn is_same_folder(one: &Path, other: &Path) -> bool {
+    let place = |path| std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    one == other || place(one).is_some_and(|one| place(other) == Some(one))
+}
+
+impl Form {
+    /// Decides, and writes the units where systemd it is.
+    fn choose(args: &Args, context: &Context<'_>) -> Result<Form, Problem> {
+        if args.no_systemd {
+            return Ok(Form::Plain(None));
+        }
+        let places = &context.env.places;
+        let Some(units) = Units::find(places) else {
+            return match args.systemd {
+                true => Err(UnitsError::Unfit("there is no systemd of this user here".to_owned()).into()),
+                false => Ok(Form::Plain(None)),
+            };
+        };
+        let program = std::env::current_exe().map_err(Problem::Program)?;
+        match units
+            .check_fit(places)
+            .and_then(|()| units.write(places, &program, context.env.path.as_deref()))
+        {
+            Ok(()) => Ok(Form::Unit(units)),
+            Err(error) if args.systemd => Err(error.into()),
+            Err(error) => Ok(Form::Plain(Some(whole(&error)))),
+        }
+    }
+}
+
+/// A daemon that answers.
+enum Started {
+    /// The one that was started.
+    Ours(Status),
+    /// Another, which was first.
+    Other(Status),
+}
+
+impl Started {
+    fn status(&self) -> &Status {
+        match self {
+            Started::Ours(status) | Started::Other(status) => status,
+        }
+    }
+}
+
+/// Has systemd run it.
+fn as_unit(units: &Units, restart: bool, context: &Context<'_>) -> Result<Started, Problem> {
+    if restart {
+        units.restart()?
+    } else {
+        units.start()?
+    }
+    // It said that it is ready, so it answers.
+    let status = Daemon::of(&context.env)?.ask(|client| client.status())?;
+    Ok(Started::Ours(status))
+}
+
+/// Runs it as a process of its own.
+fn as_process(state: &Path, context: &Context<'_>) -> Result<Started, Problem> {
     let path = state.join("daemon.log");
     let (log, from) =
         open_log(&path).map_err(|source| Problem::File { what: "open", path: path.clone(), source })?;
@@ -52,20 +211,16 @@ pub fn run(context: &mut Context<'_>) -> Result<Exit, Problem> {
         // The folders may only now be there, so the sockets are looked for each time.
         let daemon = Daemon::of(&context.env)?;
         match daemon.ask(|client| client.status()) {
-            Ok(status) => {
-                tell(context.printer, "the daemon is up", &status);
-                return Ok(Exit::Ok);
-            }
+            Ok(status) => return Ok(Started::Ours(status)),
             Err(_) if Instant::now() < end => {}
             Err(_) => return Err(Problem::NotUp { words: "it does not answer".into(), log: path }),
         }
         if let Ok(Some(ended)) = child.try_wait() {
-            // Another `up` may have been first; then its daemon answers.
+            // A `herdbook daemon` of somebody's may have been first; then that one answers.
             if ended.code() == Some(Exit::Running as i32)
                 && let Ok(status) = daemon.ask(|client| client.status())
             {
-                tell(context.printer, "the daemon runs already", &status);
-                return Ok(Exit::Ok);
+                return Ok(Started::Other(status));
             }
             return Err(Problem::NotUp { words: last_words(&path, from), log: path });
         }
@@ -121,9 +276,8 @@ fn last_words(path: &PathBuf, from: u64) -> String {
 }
 
 /// Says where the daemon is.
-fn tell(printer: &mut Printer, words: &'static str, status: &Status) {
-    let pid = format!(", pid {}", status.pid);
-    printer.say(&Line::new().own(words).text(&pid, Style::Plain));
+fn tell(printer: &mut Printer, words: &str, status: &Status) {
+    printer.say(&Line::new().text(&format!("{words}, pid {}", status.pid), Style::Plain));
     let http: Vec<&str> = status
         .http
         .iter()
@@ -135,18 +289,14 @@ fn tell(printer: &mut Printer, words: &'static str, status: &Status) {
         ("socket", status.sockets.join(", ")),
         ("state", status.state_dir.clone()),
     ];
-    for (name, place) in places {
-        if !place.is_empty() {
-            printer.say(
-                &Line::new()
-                    .own("  ")
-                    .styled(name, Style::Dim)
-                    .spaces(8 - name.len())
-                    .text(&place, Style::Plain),
-            );
-        }
+    for (name, found) in places.iter().filter(|(_, found)| !found.is_empty()) {
+        printer.say(&place(name, found));
     }
     for warning in &status.warnings {
         printer.say(&Line::new().styled("warning:", Style::Alarm).own(" ").text(warning, Style::Plain));
     }
+}
+
+fn place(name: &'static str, found: &str) -> Line {
+    Line::new().own("  ").styled(name, Style::Dim).spaces(8 - name.len()).text(found, Style::Plain)
 }

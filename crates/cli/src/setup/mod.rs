@@ -1,4 +1,5 @@
-//! Setting up the hosts: hooks, and what else a host wants before it runs them.
+//! What is written outside our own folders, and taken away again.
 
 #[allow(dead_code, reason = "called by install, uninstall and doctor")]
 pub mod codex;
+pub mod systemd;

@@ -5,9 +5,11 @@
 mod demo;
 mod down;
 mod examples;
+mod life;
 mod lifecycle;
 mod listing;
 mod next;
 mod normalize;
 mod support;
+mod units;
 mod words;

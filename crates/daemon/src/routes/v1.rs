@@ -18,6 +18,7 @@ use serde::Deserialize;
 use super::extract::{InPath, InQuery};
 use super::{Answer, App, Refusal, body, ok};
 use crate::config::PORT_HINT;
+use crate::spool::{foreign_words, lock};
 use crate::{clock, convert};
 
 /// So many items are on a page.
@@ -47,7 +48,11 @@ pub(super) async fn status(State(app): State<Arc<App>>) -> Answer {
     // A spool that cannot be read counts as empty: the daemon tells that by a warning of its own.
     let spool_count = spool::count(&spool_dir).unwrap_or_default();
     let spool_lost = spool::lost(&spool_dir).ok().flatten().map_or(0, |lost| lost.new);
-    let warnings = warnings(&app, &health, spool_lost);
+    let mut warnings = warnings(&app, &health, spool_lost);
+    let (foreign, version) = *lock(&app.counters.foreign);
+    if foreign.min(spool_count) > 0 {
+        warnings.push(foreign_words(foreign.min(spool_count), version));
+    }
     ok(&v1::Status {
         version: app.version.clone(),
         pid: std::process::id(),

@@ -15,6 +15,8 @@ mod guard;
 mod human;
 mod lifecycle;
 mod processes;
+mod service;
+mod skew;
 mod stream;
 mod support;
 mod tmux;

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use herdbook_api::Client;
-use herdbook_daemon::{DaemonConfig, DaemonError, Notice, Stop, run};
+use herdbook_daemon::{DaemonConfig, DaemonError, Notice, Service, Stop, run};
 use herdbook_log::{Line, Reader};
 use herdbook_wire::paths::SocketPlace;
 use herdbook_wire::{Answer, Delivery, Origin, Tty, frame};
@@ -45,6 +45,7 @@ impl Scratch {
             http: self.http.clone(),
             version: "0.0.0-test".into(),
             grace_ms: Some(50),
+            service: Service::default(),
             stop: Stop::new(),
             signals: false,
             notice: Arc::new(move |notice| {
@@ -68,7 +69,7 @@ impl Scratch {
         self.try_start_with(|_| {})
     }
 
-    fn try_start_with(&self, change: impl FnOnce(&mut DaemonConfig)) -> Result<Daemon, DaemonError> {
+    pub fn try_start_with(&self, change: impl FnOnce(&mut DaemonConfig)) -> Result<Daemon, DaemonError> {
         let (sender, notices) = mpsc::channel();
         let mut config = self.config(sender);
         change(&mut config);

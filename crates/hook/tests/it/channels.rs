@@ -95,6 +95,22 @@ fn what_is_no_answer_means_the_spool_with_the_same_delivery() {
 }
 
 #[test]
+fn a_daemon_that_speaks_another_protocol_sends_the_hook_to_the_spool() {
+    let home = Home::new();
+    // What any version reads of any frame, and what any version understands: see `wire::frame`.
+    let daemon = serve_one(&home.socket(), |mut stream| {
+        let mut fixed = [0; 6];
+        stream.read_exact(&mut fixed).unwrap();
+        stream.write_all(b"\0HBA\x04\0\0\0\0\0\0\0").unwrap();
+        wait_for_close(&stream);
+        fixed
+    });
+    home.run_on(&["claude"], b"{}").assert_silent_within(1_000);
+    assert_eq!(&daemon.join().unwrap(), b"\0HBK\x01\0");
+    assert_eq!(home.drain_one().body, b"{}");
+}
+
+#[test]
 fn eight_mebibytes_go_over_the_socket_and_a_daemon_that_does_not_read_them_holds_nobody() {
     let home = Home::new();
     let body = vec![b'8'; 8 << 20];

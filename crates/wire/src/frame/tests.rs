@@ -152,3 +152,42 @@ fn the_layout_is_the_documented_one() {
     assert_eq!(&bytes[bytes.len() - 2..], b"{}");
     assert_eq!(encode_answer(&Answer::Wait(9)).unwrap(), b"\0HBA\x03\0\0\0\x09\0\0\0");
 }
+
+/// A frame of version 1, byte for byte as the first hooks sent it: never change it, whatever later versions look like.
+const VERSION_1: &[u8] = b"\0HBK\x01\0\x01\0\x81\0\0\0\0\0\0\0\x25\0\0\0\0\0\0\0\
+    \x2a\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\xe8\x03\0\0\0\0\0\0\x00\xa8\xda\x76\x9b\x01\0\0\
+    \x06\0claude\x01\x04\0Stop\x03\x0a\0/dev/pts/3\x01\x0d\0/home/dev/app\x01\x03\0box\
+    \x01\xd2\x04\0\0\x01\x2a\0\0\0\0\0\0\0\x02\x09\0TMUX_PANE\x02\0%3\x04\0HOME\x09\0/home/dev\
+    {\"session_id\":\"s1\",\"tool\":\"Bash....\"}";
+
+#[test]
+fn a_frame_of_the_first_version_is_read_for_ever() {
+    let read = decode(VERSION_1).unwrap();
+    let origin = Origin {
+        ancestors: vec![Process { pid: 1234, start: Some(42) }],
+        tty: Tty::Named("/dev/pts/3".into()),
+        cwd: Some("/home/dev/app".into()),
+        vars: vec![("TMUX_PANE".into(), "%3".into()), ("HOME".into(), "/home/dev".into())],
+        machine: Some("box".into()),
+    };
+    let expected = Delivery {
+        host: "claude".into(),
+        native_event: Some("Stop".into()),
+        delivery: 0x2a,
+        stamp_ms: 1_000,
+        started_at_ms: 1_767_225_600_000,
+        origin,
+        body: br#"{"session_id":"s1","tool":"Bash...."}"#.to_vec(),
+        cut: false,
+    };
+    assert_eq!(read, expected);
+}
+
+#[test]
+fn versions_before_the_oldest_and_after_our_own_are_told_apart() {
+    for version in [OLDEST_PROTOCOL_VERSION - 1, PROTOCOL_VERSION + 1, u16::MAX] {
+        let mut bytes = VERSION_1.to_vec();
+        bytes[4..6].copy_from_slice(&version.to_le_bytes());
+        assert!(matches!(decode(&bytes), Err(FrameError::Version(found)) if found == version));
+    }
+}

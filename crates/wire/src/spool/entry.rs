@@ -210,7 +210,8 @@ pub fn remove(dir: &Path, entry: &Entry) -> io::Result<()> {
 }
 
 /// Deals with temp files of hooks that were killed while writing: a whole frame gets its name, anything else older
-/// than `age_ms` goes to `bad/`. Returns how many of each. Younger ones may still be written to.
+/// than `age_ms` goes to `bad/`. Returns how many of each. Younger ones may still be written to; one of another protocol
+/// version waits for a daemon that can tell whether it is whole.
 ///
 /// # Errors
 /// The folder cannot be read.
@@ -225,8 +226,11 @@ pub fn recover_temps(dir: &Path, now_unix_ms: u64, age_ms: u64) -> io::Result<(u
     })?;
     let (mut kept, mut bad) = (0, 0);
     for (path, entry) in old {
-        let whole = open(&path)
-            .is_ok_and(|file| read_frame(file).is_ok_and(|delivery| delivery.delivery == entry.delivery));
+        let found = open(&path).map_err(FrameError::Io).and_then(read_frame);
+        if let Err(FrameError::Version(_)) = found {
+            continue;
+        }
+        let whole = found.is_ok_and(|delivery| delivery.delivery == entry.delivery);
         if whole && fs::rename(&path, dir.join(entry.name())).is_ok() {
             kept += 1;
         } else if let ReadError::Bad(..) = set_aside(dir, path, FrameError::Malformed("end")) {

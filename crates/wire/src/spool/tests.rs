@@ -179,6 +179,20 @@ fn temp_files_of_killed_hooks_are_kept_when_whole_and_set_aside_when_torn() {
 }
 
 #[test]
+fn a_temp_file_of_another_version_stays_for_who_can_read_it() {
+    let Scratch { spool, .. } = &scratch();
+    write(spool, &delivery(1, 1)).unwrap();
+    let entry = entries(spool).unwrap()[0];
+    let temp = spool.join(format!("tmp-{}", entry.name()));
+    let mut bytes = fs::read(spool.join(entry.name())).unwrap();
+    bytes[4] = 2;
+    fs::write(&temp, &bytes).unwrap();
+    remove(spool, &entry).unwrap();
+    assert_eq!(recover_temps(spool, u64::MAX, 0).unwrap(), (0, 0));
+    assert_eq!(fs::read(&temp).unwrap(), bytes);
+}
+
+#[test]
 fn planted_links_and_pipes_are_neither_followed_nor_waited_for() {
     let Scratch { spool, .. } = &scratch();
     let state = spool.parent().unwrap();
