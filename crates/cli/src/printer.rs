@@ -183,8 +183,10 @@ impl Printer {
     pub fn frame(&mut self, lines: &[Line], columns: usize) -> io::Result<()> {
         self.out.write_all(b"\x1b[H")?;
         for (place, line) in lines.iter().enumerate() {
-            let end = if place == 0 { "" } else { "\r\n" };
-            write!(self.out, "{end}{}\x1b[K", line.render(self.out_colour, Some(columns)))?;
+            let start = if place == 0 { "" } else { "\r\n" };
+            // Behind a full line the cursor stands on its last character, which erasing would take.
+            let erase = if line.width() < columns { "\x1b[K" } else { "" };
+            write!(self.out, "{start}{}{erase}", line.render(self.out_colour, Some(columns)))?;
         }
         self.out.write_all(b"\x1b[J")?;
         self.out.flush()

@@ -55,7 +55,8 @@ pub fn install(context: &mut Context<'_>, options: &Options) -> Result<Exit, Pro
     let asked = options.keys.clone().or_else(|| block::keys(old)).unwrap_or_default();
 
     let mut bound = asked.clone();
-    for clash in clashes(&asked, &config, &servers, &servers::defaults()) {
+    let defaults = servers::defaults();
+    for clash in clashes(&asked, &config, &servers, &defaults) {
         let is_taken = clash.place != Place::Default && !options.force;
         if is_taken {
             bound.drop(clash.verb);
@@ -78,7 +79,10 @@ pub fn install(context: &mut Context<'_>, options: &Options) -> Result<Exit, Pro
     }
     let commands = block::commands(&program, &bound);
     let stale = servers.iter().filter(|server| is_new || !has_all(server, &program, &bound));
-    tell_servers(context, options, stale, &config.path, "use the keys", |server| server.apply(&commands));
+    let later = format!("source-file {}", config.path.display());
+    tell_servers(context, options, stale, "use the keys", &later, |server| {
+        server.apply(&commands, &defaults)
+    });
     Ok(Exit::Ok)
 }
 
@@ -110,8 +114,10 @@ pub fn uninstall(context: &mut Context<'_>, options: &Options) -> Result<Exit, P
     }
     if !options.dry_run {
         let ours = servers.iter().filter(|server| server.program().is_some());
-        let place = places.first().map_or(Path::new("~/.tmux.conf"), PathBuf::as_path);
-        tell_servers(context, options, ours, place, "forget the keys", Running::forget);
+        let defaults = servers::defaults();
+        // Without bindings and options of ours, a server that was restarted has forgotten them, too.
+        let later = "set-option -gu @herdbook_status";
+        tell_servers(context, options, ours, "forget the keys", later, |server| server.forget(&defaults));
     }
     Ok(Exit::Ok)
 }
@@ -259,13 +265,13 @@ fn lines(bytes: &[u8]) -> Vec<String> {
     String::from_utf8_lossy(bytes).lines().map(str::to_owned).collect()
 }
 
-/// Tells running servers, with consent; says the command where it is not given.
+/// Tells running servers, with consent; where it is not given, says which tmux command does it.
 fn tell_servers<'a>(
     context: &mut Context<'_>,
     options: &Options,
     servers: impl Iterator<Item = &'a Running>,
-    config: &Path,
     what: &'static str,
+    later: &str,
     tell: impl Fn(&Running) -> Result<(), servers::Refused>,
 ) {
     for server in servers {
@@ -277,7 +283,7 @@ fn tell_servers<'a>(
         }
         let agreed = options.yes || (asks && is_yes(context, "[y/N]").unwrap_or(false));
         let line = if !agreed {
-            let command = format!(" is left alone: tmux -S {socket} source-file {}", config.display());
+            let command = format!(" is left alone; for later: tmux -S {socket} {later}");
             line.text(&command, Style::Plain)
         } else {
             match tell(server) {

@@ -12,11 +12,15 @@ use crate::text::age;
 /// Columns of the list at most: number, host, kind, age.
 const COLUMNS: [usize; 4] = [3, 8, 12, 4];
 /// Narrower, the directory is left out.
-const CWD_WIDTH: usize = 70;
+const CWD_WIDTH: usize = 60;
 /// Narrower, the host is left out.
 const HOST_WIDTH: usize = 50;
+/// Narrower, only its last folder is shown.
+const PATH_WIDTH: usize = 100;
 /// Columns of a directory.
 const CWD_COLUMNS: usize = 24;
+/// Columns of its last folder.
+const FOLDER_COLUMNS: usize = 14;
 /// Fewer rows have no room for a heading.
 const HEADING_HEIGHT: usize = 6;
 /// Fewer rows have no room for what is asked.
@@ -90,8 +94,11 @@ fn entry(row: &Row, home: Option<&str>, is_chosen: bool, width: usize, now_ms: u
     }
     line = column(line, kind.0, kind.1, kind_columns);
     line = column(line, &age, style(Style::Plain), age_columns);
-    if width >= CWD_WIDTH {
-        line = column(line, &short_cwd(&row.session.cwd, home), Style::Dim, CWD_COLUMNS);
+    let cwd = short_cwd(&row.session.cwd, home);
+    if width >= PATH_WIDTH {
+        line = column(line, &cwd, Style::Dim, CWD_COLUMNS);
+    } else if width >= CWD_WIDTH {
+        line = column(line, cwd.rsplit('/').next().unwrap_or_default(), Style::Dim, FOLDER_COLUMNS);
     }
     let chosen = if is_chosen { Style::Bold } else { Style::Plain };
     let ask = item.map_or(row.session.message.as_str(), |item| item.ask.as_str());
@@ -201,8 +208,8 @@ mod tests {
             screen,
             [
                 "herdbook  ⚠ 2 · 1 blocked",
-                "> 1   claude   permission   3m   ~/shop                   run rm -rf build?",
-                "  2   codex    turn_end     3m                            done: which next",
+                "> 1   claude   permission   3m   shop           run rm -rf build?",
+                "  2   codex    turn_end     3m                  done: which next",
                 "      gemini   working      3m",
                 "",
                 "",
@@ -216,6 +223,12 @@ mod tests {
                 "1-9 ⏎ go  ↑↓ jk choose  / filter  s skip  q leave",
             ]
         );
+    }
+
+    #[test]
+    fn a_wider_screen_has_room_for_paths() {
+        let row = &shown(&mut picker(), 100, 14)[1];
+        assert_eq!(row, "> 1   claude   permission   3m   ~/shop                   run rm -rf build?");
     }
 
     #[test]
@@ -236,7 +249,7 @@ mod tests {
     #[test]
     fn any_size_is_drawn_and_shows_the_choice() {
         for height in 1..20 {
-            for width in [1, 2, 5, 20, 49, 50, 69, 70, 200] {
+            for width in [1, 2, 5, 20, 49, 50, 59, 60, 99, 100, 200] {
                 let mut picker = picker();
                 picker.press(Key::Down);
                 let screen = shown(&mut picker, width, height);

@@ -11,6 +11,8 @@ pub struct Bound {
     pub command: String,
     /// Line of the configuration, from 1.
     pub line: usize,
+    /// The whole line, which binds it again.
+    pub text: String,
 }
 
 impl Bound {
@@ -32,10 +34,11 @@ pub fn of_config(config: &[u8]) -> Vec<Bound> {
         if is_ours {
             continue;
         }
-        match Line::read(&String::from_utf8_lossy(line)) {
+        let text = String::from_utf8_lossy(line);
+        match Line::read(&text) {
             Some(Line::Bind(key, command)) => {
                 bound.retain(|bound| bound.key != key);
-                bound.push(Bound { key, command, line: place + 1 });
+                bound.push(Bound { key, command, line: place + 1, text: text.trim().to_owned() });
             }
             Some(Line::Unbind(key)) => bound.retain(|bound| bound.key != key),
             Some(Line::UnbindAll) => bound.clear(),

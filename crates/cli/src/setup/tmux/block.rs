@@ -47,9 +47,7 @@ pub enum Damage {
 /// The commands for a running server, without marks.
 pub fn commands(program: &str, keys: &Keys) -> String {
     let mut text = format!("set-option -g @herdbook_program {}\n", quoted(program));
-    text.push_str(
-        "set-option -g @herdbook_status ' #(#{q:@herdbook_program} status --format tmux 2>/dev/null)'\n",
-    );
+    text.push_str("set-option -g @herdbook_status ' #(#{q:@herdbook_program} status --format tmux)'\n");
     for (verb, key) in keys.bound() {
         text.push_str(&format!("bind-key -T prefix {} run-shell -b '{}'\n", key_word(key), verb.shell()));
     }
@@ -178,7 +176,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// A key as a word of the configuration: bare where it can be, so that people recognise it.
-fn key_word(key: &str) -> String {
+pub fn key_word(key: &str) -> String {
     let is_bare = key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     if is_bare { key.to_owned() } else { quoted(key) }
 }
@@ -200,7 +198,7 @@ mod tests {
 # Written by `herdbook install tmux`, which replaces it; `herdbook uninstall tmux` takes it out.
 # Keys: next=Tab,skip=S,popup=g,return=B
 set-option -g @herdbook_program "/usr/bin/herdbook"
-set-option -g @herdbook_status ' #(#{q:@herdbook_program} status --format tmux 2>/dev/null)'
+set-option -g @herdbook_status ' #(#{q:@herdbook_program} status --format tmux)'
 bind-key -T prefix Tab run-shell -b '#{q:@herdbook_program} next --client #{q:client_tty} >/dev/null || [ $? -lt 126 ]'
 bind-key -T prefix S run-shell -b '#{q:@herdbook_program} skip >/dev/null; #{q:@herdbook_program} next --client #{q:client_tty} >/dev/null || [ $? -lt 126 ]'
 bind-key -T prefix g run-shell -b '#{q:@herdbook_program} popup --open --client #{q:client_tty} >/dev/null || [ $? -lt 126 ]'

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use herdbook_machine::{Command, RunError, Tmux};
 
 use super::bindings::{Bound, of_list};
-use super::block::SEGMENT;
+use super::block::{SEGMENT, key_word};
 use crate::env::Env;
 
 /// A server that answers.
@@ -70,23 +70,20 @@ impl Running {
         Some(program.trim_end_matches('\n').to_owned()).filter(|program| !program.is_empty())
     }
 
-    /// Gives it our commands, from a file: no word of them is read by a shell or another tmux in between.
+    /// Gives it our commands. `defaults` are tmux's own bindings, for keys that are ours no more.
     ///
     /// # Errors
     /// tmux refuses.
-    pub fn apply(&self, commands: &str) -> Result<(), Refused> {
-        self.unbind()?;
-        let mut file = tempfile::Builder::new().prefix("herdbook-").tempfile()?;
-        file.write_all(commands.as_bytes())?;
-        self.ask(&["source-file", &file.path().to_string_lossy()]).map(drop)
+    pub fn apply(&self, commands: &str, defaults: &[Bound]) -> Result<(), Refused> {
+        self.source(&(self.unbinding(defaults) + commands))
     }
 
     /// Takes from it what is ours: bindings, options, and our place in `status-right`.
     ///
     /// # Errors
     /// tmux refuses.
-    pub fn forget(&self) -> Result<(), Refused> {
-        self.unbind()?;
+    pub fn forget(&self, defaults: &[Bound]) -> Result<(), Refused> {
+        self.source(&self.unbinding(defaults))?;
         for option in ["@herdbook_program", "@herdbook_status"] {
             self.ask(&["set-option", "-gqu", option])?;
         }
@@ -98,13 +95,23 @@ impl Running {
         Ok(())
     }
 
-    fn unbind(&self) -> Result<(), Refused> {
+    /// The commands that give our keys back.
+    fn unbinding(&self, defaults: &[Bound]) -> String {
+        let mut commands = String::new();
         for bound in self.bindings().iter().filter(|bound| bound.is_ours()) {
-            // tmux takes a `;` at the end of a word for the end of the command.
-            let key = if bound.key == ";" { "\\;" } else { bound.key.as_str() };
-            self.ask(&["unbind-key", "-T", "prefix", "--", key])?;
+            match defaults.iter().find(|own| own.key == bound.key) {
+                Some(own) => commands.push_str(&format!("{}\n", own.text)),
+                None => commands.push_str(&format!("unbind-key -T prefix {}\n", key_word(&bound.key))),
+            }
         }
-        Ok(())
+        commands
+    }
+
+    /// Gives it commands in a file: no word of them is read by a shell or another tmux in between.
+    fn source(&self, commands: &str) -> Result<(), Refused> {
+        let mut file = tempfile::Builder::new().prefix("herdbook-").tempfile()?;
+        file.write_all(commands.as_bytes())?;
+        self.ask(&["source-file", &file.path().to_string_lossy()]).map(drop)
     }
 
     fn ask(&self, words: &[&str]) -> Result<String, Refused> {
