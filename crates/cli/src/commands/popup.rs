@@ -67,10 +67,9 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
                 Err(words) => picker.fail(words),
             }
         }
-        let (width, height) = screen.size();
-        screen
-            .show(context.printer, &draw::lines(&mut picker, width, height, now_ms()))
-            .map_err(Problem::Screen)?;
+        let size = screen.size();
+        let lines = draw::lines(&mut picker, size.0, size.1, now_ms());
+        screen.show(context.printer, size, lines).map_err(Problem::Screen)?;
         let key = match screen.wait(TICK).map_err(Problem::Screen)? {
             None | Some(Signal::Resized) => continue,
             Some(Signal::Key(key)) => key,

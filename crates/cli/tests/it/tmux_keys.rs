@@ -3,11 +3,12 @@
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::next::{Tmux, stand_in};
-use crate::support::{TestDaemon, TestEnv, has_tmux};
+use crate::support::{TestDaemon, TestEnv, finish, has_tmux};
 
 /// What the commands are called here.
 const INSTALL: &[&str] = &["tmux-setup"];
@@ -80,8 +81,17 @@ fn the_keys_are_put_in_pressed_and_taken_out() {
     assert!(ran.stdout.contains("\n+bind-key -T prefix Tab run-shell "), "{}", ran.stdout);
     assert_eq!(fs::read(&real).unwrap(), theirs);
 
-    // Every server is told.
-    let ran = env.run(&with(INSTALL, &["--yes"]));
+    // Every server is told. No letter of the program's path may mean anything to tmux, its formats or a shell.
+    let folder = env.path().join("it's \"x\" #{pid} #(y) %H $HOME ) ;");
+    fs::create_dir(&folder).unwrap();
+    let program = folder.join("herdbook");
+    fs::copy(env!("CARGO_BIN_EXE_herdbook"), &program).unwrap();
+    let install = |words: &[&str]| {
+        let mut command = env.program(program.to_str().unwrap());
+        command.args(with(INSTALL, words));
+        finish(command, b"")
+    };
+    let ran = install(&["--yes"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     for name in ["inner", "outer"] {
         assert!(ran.stderr.contains(&format!("/{name}: was told to use the keys")), "{}", ran.stderr);
@@ -100,7 +110,7 @@ fn the_keys_are_put_in_pressed_and_taken_out() {
     }
     assert_eq!(inner.run(&["show-options", "-gv", "status-interval"]), "2");
     shows(&outer, &view, "⚠ 2");
-    let ran = env.run(&with(INSTALL, &["--yes"]));
+    let ran = install(&["--yes"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{}", ran.stderr);
     assert!(ran.stderr.starts_with("the keys stand already in "), "{}", ran.stderr);
     assert!(!ran.stderr.contains("was told"), "{}", ran.stderr);
@@ -249,4 +259,15 @@ fn the_picker_is_drawn_at_any_size_and_follows_the_queue() {
     tmux.run(&["new-session", "-d", "-s", "stays", "sleep 600"]);
     tmux.run(&["send-keys", "-t", &pane, "q"]);
     tmux.run(&["wait-for", "left"]);
+}
+
+#[test]
+fn a_daemon_that_hangs_is_said_in_the_status_line() {
+    let env = TestEnv::new();
+    let folder = env.path().join("run/herdbook");
+    fs::create_dir(&folder).unwrap();
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
+    let _silent = UnixListener::bind(folder.join("sock")).unwrap();
+    let ran = env.run(&["status", "--format", "tmux"]);
+    assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (0, "daemon does not answer\n", ""));
 }
