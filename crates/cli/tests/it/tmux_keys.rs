@@ -222,6 +222,11 @@ fn a_file_that_was_made_goes_again_and_others_are_refused_with_words() {
     put(&conf, b"set -g mouse on\n");
     fs::set_permissions(&conf, fs::Permissions::from_mode(0o444)).unwrap();
     refused("is write-protected");
+    fs::set_permissions(&conf, fs::Permissions::from_mode(0o644)).unwrap();
+    // Only the administrator can give a file away.
+    if std::os::unix::fs::chown(&conf, Some(12345), None).is_ok() {
+        refused("belongs to uid 12345, not to you");
+    }
     assert_eq!(fs::read(&conf).unwrap(), b"set -g mouse on\n");
 }
 
