@@ -9,12 +9,14 @@ mod ls;
 mod next;
 mod normalize;
 mod pin;
+mod popup;
 mod queue;
 mod settle;
 mod skip;
 mod snooze;
 mod stand_in;
 mod status;
+mod tmux_setup;
 mod up;
 mod why;
 
@@ -54,6 +56,7 @@ pub enum Command {
     Skip(skip::Args),
     Snooze(snooze::Args),
     Pin(pin::Args),
+    Popup(popup::Args),
     Settle(settle::Args),
     Why(why::Args),
     Status(status::Args),
@@ -61,6 +64,7 @@ pub enum Command {
     Hook(hook::Args),
     Demo(demo::Args),
     StandIn(stand_in::Args),
+    TmuxSetup(tmux_setup::Args),
 }
 
 impl Command {
@@ -79,6 +83,7 @@ impl Command {
             Command::Skip(args) => skip::run(&args, context),
             Command::Snooze(args) => snooze::run(&args, context),
             Command::Pin(args) => pin::run(&args, context),
+            Command::Popup(args) => popup::run(&args, context),
             Command::Settle(args) => settle::run(&args, context),
             Command::Why(args) => why::run(&args, context),
             Command::Status(args) => status::run(&args, context),
@@ -87,6 +92,7 @@ impl Command {
             Command::Hook(_) => Ok(Exit::Ok),
             Command::Demo(_) => demo::run(context),
             Command::StandIn(args) => stand_in::run(args, context),
+            Command::TmuxSetup(args) => tmux_setup::run(&args, context),
         }
     }
 }

@@ -3,3 +3,4 @@
 #[allow(dead_code, reason = "called by install, uninstall and doctor")]
 pub mod codex;
 pub mod systemd;
+pub mod tmux;

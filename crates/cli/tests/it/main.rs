@@ -11,5 +11,6 @@ mod listing;
 mod next;
 mod normalize;
 mod support;
+mod tmux_keys;
 mod units;
 mod words;
