@@ -5,13 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use herdbook_api::v1;
+use herdbook_engine::Input;
 use herdbook_engine::view::Claim;
+use herdbook_events::observation::{PaneRef, Seat};
 use herdbook_events::origin::Terminal;
+use herdbook_log::Durability;
 use herdbook_machine::{Agent, Proc, Process, Survey};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use crate::config::stopped;
+use crate::core::Core;
 
 /// Between two looks: one is a read of the process table.
 const EVERY: Duration = Duration::from_secs(4);
@@ -29,12 +33,12 @@ pub(crate) struct Agents {
 
 impl Agents {
     /// Starts looking, until the daemon ends; without `discover` no agent is ever found.
-    pub(crate) fn start(discover: bool, mut stop: watch::Receiver<bool>) -> Agents {
+    pub(crate) fn start(discover: bool, core: Core, mut stop: watch::Receiver<bool>) -> Agents {
         let (sender, last) = watch::channel(if discover { None } else { Some(Arc::default()) });
         if discover {
             tokio::spawn(async move {
                 tokio::select! {
-                    () = look_again_and_again(&sender) => {}
+                    () = look_again_and_again(&sender, &core) => {}
                     () = stopped(&mut stop) => {}
                 }
             });
@@ -63,8 +67,9 @@ impl Agents {
     }
 }
 
-async fn look_again_and_again(sender: &watch::Sender<Last>) {
+async fn look_again_and_again(sender: &watch::Sender<Last>, core: &Core) {
     let mut survey = Survey::new(Proc::system());
+    let mut seats = None;
     loop {
         // It waits for tmux servers.
         let looked = tokio::task::spawn_blocking(move || {
@@ -73,7 +78,14 @@ async fn look_again_and_again(sender: &watch::Sender<Last>) {
         });
         survey = match looked.await {
             Ok((survey, found)) => {
+                let now: Vec<Seat> = found.iter().map(seat).collect();
                 sender.send_replace(Some(Arc::new(found)));
+                if seats.as_ref() != Some(&now) {
+                    // The daemon is stopping, or the engine is behind: then they are told with the next change.
+                    let told = core.step(Input::Seats(now.clone()), Durability::Written);
+                    drop(timeout(EVERY, told).await);
+                    seats = Some(now);
+                }
                 survey
             }
             // A panic costs one look.
@@ -145,6 +157,15 @@ fn is_place_of(agent: &Agent, claim: &Claim) -> bool {
     (in_pane || on_terminal) && !is_younger
 }
 
+fn seat(agent: &Agent) -> Seat {
+    let pane = agent.pane.as_ref().map(|pane| PaneRef {
+        socket: pane.server.socket.clone(),
+        server_pid: Some(pane.server.pid),
+        pane: pane.id.clone(),
+    });
+    Seat { host: agent.host.to_owned(), pane }
+}
+
 fn told(agent: &Agent) -> v1::Agent {
     v1::Agent {
         host: agent.host.to_owned(),
@@ -162,7 +183,6 @@ fn told(agent: &Agent) -> v1::Agent {
 
 #[cfg(test)]
 mod tests {
-    use herdbook_events::observation::PaneRef;
     use herdbook_machine::{AgentPane, Server};
 
     use super::*;

@@ -209,6 +209,15 @@ pub struct Facts {
     pub machine: Option<String>,
 }
 
+/// Where an agent that runs in a terminal sits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seat {
+    /// Its host.
+    pub host: String,
+    /// The pane, if it is in one that is proven.
+    pub pane: Option<PaneRef>,
+}
+
 /// A tmux pane: ids like `%3` are per server, so the server's socket and pid belong to it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PaneRef {

@@ -6,6 +6,7 @@
 mod hooks;
 mod house;
 mod human;
+mod panes;
 mod posted;
 mod replay;
 
