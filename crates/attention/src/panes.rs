@@ -1,7 +1,6 @@
 //! Whose pane it is (overview D11): the pane that a hook names is a hint where one server may serve several.
 
 use herdbook_events::observation::{PaneRef, Seat};
-use herdbook_events::origin::Terminal;
 
 use crate::herd::Attention;
 use crate::session::Session;
@@ -28,28 +27,21 @@ impl Attention {
         })
     }
 
-    /// A server without a terminal names the pane in which it was started, whoever's prompt it is. That is the right
-    /// one for sure only while an agent of the host sits there that has no session of its own, and no other such agent
-    /// sits elsewhere.
+    /// A server beside the agents names the pane in which it was started, whoever's prompt it is. That is the right one
+    /// for sure only while an agent of the host sits there that runs no session itself, and no other such agent sits
+    /// elsewhere.
     fn is_open(&self, session: &Session, pane: &PaneRef) -> bool {
-        let Some(seats) = self.seats.as_ref().filter(|_| session.terminal == Terminal::None) else {
-            return false;
-        };
-        let mut served = seats
-            .iter()
-            .filter(|seat| seat.host == session.host && !self.has_session_of_its_own(seat))
-            .map(|seat| seat.pane.as_ref());
-        !(served.next() == Some(Some(pane)) && served.next().is_none())
-    }
-
-    /// True when a live session whose hooks run in a terminal claims the seat's pane.
-    fn has_session_of_its_own(&self, seat: &Seat) -> bool {
-        let Some(pane) = &seat.pane else { return false };
-        self.sessions().any(|other| {
-            other.is_live()
-                && other.host == seat.host
-                && other.pane.as_ref() == Some(pane)
-                && matches!(other.terminal, Terminal::Some | Terminal::Named(_))
-        })
+        let (Some(seats), Some(process)) = (&self.seats, session.process) else { return false };
+        let mut served = Vec::new();
+        for seat in seats.iter().filter(|seat| seat.host == session.host) {
+            if seat.has(process) {
+                return false;
+            }
+            let runs_itself = |other: &Session| other.process.is_some_and(|process| seat.has(process));
+            if !self.sessions().any(|other| other.is_live() && runs_itself(other)) {
+                served.push(seat.pane.as_ref());
+            }
+        }
+        served != [Some(pane)]
     }
 }

@@ -95,7 +95,7 @@ async fn look_again_and_again(sender: &watch::Sender<Last>, core: &Core) {
     }
 }
 
-/// How a Codex server that several terminals share is told (host notes 10): it has no terminal itself.
+/// How a Codex server that several terminals share is told by its command line (host notes 10).
 const SERVER: &str = "app-server";
 
 /// The agents that no session's hooks came from.
@@ -127,7 +127,6 @@ fn unclaimed<'a>(
     take(&mut open, &is_place_of);
     take(&mut open, &|agent, claim| {
         claim.host == "codex"
-            && claim.terminal == Terminal::None
             && agent.cwd.as_deref() == Some(claim.cwd.as_str())
             && claim.process.is_some_and(&is_server)
     });
@@ -163,7 +162,8 @@ fn seat(agent: &Agent) -> Seat {
         server_pid: Some(pane.server.pid),
         pane: pane.id.clone(),
     });
-    Seat { host: agent.host.to_owned(), pane }
+    let known = |process: &Process| herdbook_events::Process { pid: process.pid, start: process.start };
+    Seat { host: agent.host.to_owned(), processes: agent.processes.iter().map(known).collect(), pane }
 }
 
 fn told(agent: &Agent) -> v1::Agent {
@@ -256,8 +256,7 @@ mod tests {
 
     #[test]
     fn sessions_of_a_shared_server_account_for_as_many_agents_in_their_folder() {
-        let session =
-            Claim { terminal: Terminal::None, pane: pane("/s", Some(5), "%20"), ..claim("codex", 77, 7_700) };
+        let session = Claim { pane: pane("/s", Some(5), "%20"), ..claim("codex", 77, 7_700) };
         assert_eq!(left(std::slice::from_ref(&session)), [10, 30]);
         assert_eq!(left(&[session.clone(), session.clone()]), [10]);
         let elsewhere = Claim { cwd: "/home/dev/other".into(), ..session.clone() };

@@ -29,9 +29,15 @@ fn codex(herd: &mut Herd, id: &str, pid: u32, tty: Terminal, pane: &str, mode: &
     }
 }
 
-fn seats(panes: &[(&str, Option<&str>)]) -> Input {
+/// Agents with their pid and pane.
+fn seats(panes: &[(&str, u32, Option<&str>)]) -> Input {
     let pane = |pane: &str| PaneRef { socket: SOCKET.into(), server_pid: Some(42), pane: pane.into() };
-    Input::Seats(panes.iter().map(|(host, id)| Seat { host: (*host).into(), pane: id.map(pane) }).collect())
+    let seat = |(host, pid, id): &(&str, u32, Option<&str>)| Seat {
+        host: (*host).into(),
+        processes: vec![Process { pid: *pid, start: Some(1) }],
+        pane: id.map(pane),
+    };
+    Input::Seats(panes.iter().map(seat).collect())
 }
 
 fn is_uncertain(herd: &Herd, id: &str) -> bool {
@@ -48,14 +54,16 @@ fn the_pane_of_a_shared_server_is_sure_while_only_one_agent_can_be_meant() {
     codex(&mut herd, "a", 700, Terminal::None, "%0", "default");
     assert!(!is_uncertain(&herd, "a"), "nobody looked yet");
     for (told, expected) in [
-        (vec![("codex", Some("%0"))], false),
-        (vec![("claude", Some("%1")), ("codex", Some("%0")), ("claude", None)], false),
+        (vec![("codex", 600, Some("%0"))], false),
+        (vec![("claude", 500, Some("%1")), ("codex", 600, Some("%0")), ("claude", 501, None)], false),
+        // It runs the session itself, wherever it sits.
+        (vec![("codex", 700, None), ("codex", 600, Some("%1"))], false),
         // The one that started the server has gone; another pane, or none that is known, has the prompt.
-        (vec![("codex", Some("%1"))], true),
-        (vec![("codex", None)], true),
+        (vec![("codex", 600, Some("%1"))], true),
+        (vec![("codex", 600, None)], true),
         (vec![], true),
-        (vec![("codex", Some("%0")), ("codex", Some("%1"))], true),
-        (vec![("codex", Some("%0")), ("codex", None)], true),
+        (vec![("codex", 600, Some("%0")), ("codex", 601, Some("%1"))], true),
+        (vec![("codex", 600, Some("%0")), ("codex", 601, None)], true),
     ] {
         herd.input(seats(&told));
         assert_eq!(is_uncertain(&herd, "a"), expected, "{told:?}");
@@ -67,13 +75,13 @@ fn the_pane_of_a_shared_server_is_sure_while_only_one_agent_can_be_meant() {
 }
 
 #[test]
-fn an_agent_whose_hooks_run_in_its_own_terminal_is_not_served_by_another() {
+fn an_agent_that_runs_its_session_itself_is_not_served_by_another() {
     let mut herd = Herd::new();
     codex(&mut herd, "served", 700, Terminal::None, "%0", "default");
     codex(&mut herd, "own", 800, Terminal::Named("/dev/pts/1".into()), "%1", "default");
-    herd.input(seats(&[("codex", Some("%0")), ("codex", Some("%1"))]));
+    herd.input(seats(&[("codex", 600, Some("%0")), ("codex", 800, Some("%1"))]));
     assert!(!is_uncertain(&herd, "served") && !is_uncertain(&herd, "own"));
-    herd.input(seats(&[("codex", Some("%1"))]));
+    herd.input(seats(&[("codex", 800, Some("%1"))]));
     assert!(is_uncertain(&herd, "served") && !is_uncertain(&herd, "own"));
 }
 

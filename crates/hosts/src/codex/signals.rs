@@ -25,8 +25,7 @@ pub fn read(event: &CanonicalEvent, origin: &Origin) -> Reading {
     }
 }
 
-/// Hooks of the server that several terminals share have no terminal (recordings of 0.171.0, `daemon-default`), and
-/// neither has a run of `codex exec` without one. Only the latter never asks for permission; and a server that was
+/// Hooks of the server that several terminals share have no terminal once the one that started it has gone, and neither has a run of `codex exec` without one. Only the latter never asks for permission; and a server that was
 /// started in a pane has its variable.
 fn is_attended(event: &CanonicalEvent, origin: &Origin) -> bool {
     let asks = event
