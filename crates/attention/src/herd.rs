@@ -46,6 +46,8 @@ pub struct Attention {
     tombstones: HashMap<SessionKey, u64>,
     sweep_at_ms: Option<u64>,
     focus: Option<(String, u64)>,
+    /// Where agents sit, once that was looked at.
+    pub(crate) seats: Option<Vec<herdbook_events::observation::Seat>>,
     withdrawn: Vec<SessionKey>,
     /// Nothing is due before this time: a lower bound, made exact each time it is reached.
     due_hint_ms: Option<u64>,
@@ -69,6 +71,7 @@ impl Attention {
             tombstones: HashMap::new(),
             sweep_at_ms: None,
             focus: None,
+            seats: None,
             withdrawn: Vec::new(),
             due_hint_ms: None,
             hooked: BTreeSet::new(),
@@ -311,19 +314,6 @@ impl Attention {
             out.extend(event.map(|event| transition(session, event, &Cause::default())));
         }
         out
-    }
-
-    /// True when the pane of a session is a hint only: its host says so and another session of the same process, or
-    /// another process, has the same claim (overview D11).
-    pub fn pane_uncertain(&self, session: &Session) -> bool {
-        let Some(pane) = &session.pane else { return false };
-        session.pane_hint
-            && self.sessions().any(|other| {
-                other.key != session.key
-                    && other.pane.as_ref() == Some(pane)
-                    && other.process.is_some()
-                    && other.process == session.process
-            })
     }
 
     /// Sets the phase of a session.

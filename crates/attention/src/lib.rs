@@ -7,6 +7,7 @@
 mod fold;
 mod herd;
 mod human;
+mod panes;
 mod posted;
 mod queue;
 mod session;

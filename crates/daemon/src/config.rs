@@ -35,6 +35,8 @@ pub struct DaemonConfig {
     pub grace_ms: Option<u64>,
     /// What a service manager gave; nothing by default.
     pub service: Service,
+    /// Looks for running agents that no hook was seen of.
+    pub discover: bool,
     /// Ends the daemon from within the process.
     pub stop: Stop,
     /// SIGTERM and SIGINT end it too.
@@ -57,6 +59,7 @@ impl DaemonConfig {
             version: version.to_owned(),
             grace_ms: None,
             service: Service::default(),
+            discover: env.herdbook_discover.as_ref().is_none_or(|value| value != "off"),
             stop: Stop::new(),
             signals: true,
             notice: Arc::new(|_| {}),

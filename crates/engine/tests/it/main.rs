@@ -7,6 +7,7 @@ mod gemini;
 mod hooks;
 mod house;
 mod human;
+mod panes;
 mod posted;
 mod replay;
 
