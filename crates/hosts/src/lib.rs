@@ -8,12 +8,14 @@ pub mod codex;
 pub mod cursor;
 mod ecmascript;
 mod json;
+mod news;
 pub mod observe;
 pub mod project;
 pub mod table;
 
 pub use ecmascript::canonical_text;
 pub use json::MAX_DEPTH;
+pub use news::{News, news};
 pub use observe::observe;
 pub use project::{Projected, Salvage, cwd, idempotency_key, project};
 pub use table::{Decode, Form, Home, HostTable, Identity, Install, Mapping, NativeEvent, Setup, Unit};

@@ -7,6 +7,7 @@ mod hooks;
 mod house;
 mod human;
 mod posted;
+mod received;
 mod replay;
 
 use herdbook_engine::record::RecordView;
