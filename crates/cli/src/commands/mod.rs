@@ -3,6 +3,7 @@
 mod back;
 mod daemon;
 mod demo;
+mod doctor;
 mod down;
 pub mod hook;
 mod ls;
@@ -15,7 +16,7 @@ mod skip;
 mod snooze;
 mod stand_in;
 mod status;
-mod up;
+pub mod up;
 mod why;
 
 use clap::{Parser, Subcommand};
@@ -57,6 +58,7 @@ pub enum Command {
     Settle(settle::Args),
     Why(why::Args),
     Status(status::Args),
+    Doctor(doctor::Args),
     Normalize(normalize::Args),
     Hook(hook::Args),
     Demo(demo::Args),
@@ -82,6 +84,7 @@ impl Command {
             Command::Settle(args) => settle::run(&args, context),
             Command::Why(args) => why::run(&args, context),
             Command::Status(args) => status::run(&args, context),
+            Command::Doctor(args) => doctor::run(&args, context),
             Command::Normalize(args) => normalize::run(&args, context),
             // Only its help comes this far.
             Command::Hook(_) => Ok(Exit::Ok),

@@ -1,0 +1,281 @@
+//! The hooks of one host: registered whole and once, running a program that is there, switched on, and firing.
+
+use std::path::{Path, PathBuf};
+
+use herdbook_api::v1::HostHooks;
+use herdbook_hosts::{Form, HostTable, settings};
+
+use super::check::{Check, Mend, finding};
+use crate::text::{age, counted};
+
+/// So many names of missing events are spelt out.
+const NAMED: usize = 4;
+
+/// One of our entries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ours {
+    /// The event it is registered for.
+    pub event: String,
+    /// The program it runs.
+    pub program: PathBuf,
+}
+
+/// A settings file in which our entries may stand.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct File {
+    /// The file, as a person would name it.
+    pub path: PathBuf,
+    /// Our entries in it.
+    pub ours: Vec<Ours>,
+    /// What `install` writes is not what stands there.
+    pub is_stale: bool,
+    /// The setting in it that switches hooks off.
+    pub disabled: Option<String>,
+    /// Why it could not be read.
+    pub error: Option<String>,
+}
+
+/// What the host says about trust in our entries.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Trust {
+    /// It runs what is registered.
+    #[default]
+    NotNeeded,
+    /// It could not be asked: why.
+    Unknown(String),
+    /// It was asked: our events it does not run yet.
+    Missing(Vec<String>),
+}
+
+/// Everything the checks of one host look at.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// The host.
+    pub table: &'static HostTable,
+    /// Its program is on `PATH`.
+    pub is_there: bool,
+    /// What its program says to `--version`.
+    pub version: Option<String>,
+    /// The user's settings.
+    pub user: File,
+    /// The project's settings, where they are another file.
+    pub project: Option<File>,
+    /// Trust in our entries.
+    pub trust: Trust,
+    /// What it sent, where the daemon could be asked.
+    pub sent: Option<HostHooks>,
+    /// The hook program our entries should run.
+    pub program: PathBuf,
+}
+
+impl Facts {
+    fn files(&self) -> impl Iterator<Item = &File> {
+        std::iter::once(&self.user).chain(&self.project)
+    }
+
+    /// Whether any of our entries is in its settings.
+    pub fn has_ours(&self) -> bool {
+        self.files().any(|file| !file.ours.is_empty())
+    }
+
+    fn install(&self) -> String {
+        format!("herdbook install {}", self.table.host)
+    }
+}
+
+/// Looks at the hooks of one host. A host that is not on this computer, and has none of ours, has no line.
+pub fn host(facts: &Facts, now_ms: u64) -> Vec<Check> {
+    let name = facts.table.host;
+    let mut checks = Vec::new();
+    for file in facts.files() {
+        if let Some(error) = &file.error {
+            let words = format!("{} cannot be read: {error}", file.path.display());
+            checks.push(Check::fault(name, finding::UNREADABLE, words).fix("mend the file"));
+        }
+    }
+    if !facts.has_ours() {
+        // What cannot be read may hold ours.
+        if facts.is_there && checks.is_empty() {
+            checks.push(not_installed(facts));
+        }
+        return checks;
+    }
+    checks.extend(programs(facts));
+    checks.extend(missing(facts));
+    checks.extend(twice(facts));
+    checks.extend(disabled(facts));
+    checks.extend(trust(facts));
+    checks.extend(stale(facts, checks.is_empty()));
+    if let Some(sent) = &facts.sent {
+        checks.extend(super::drift::host(facts.table, sent));
+    }
+    checks.extend(never_fired(facts));
+    if checks.is_empty() {
+        checks.push(Check::ok(name, well(facts, now_ms)));
+    }
+    checks
+}
+
+fn not_installed(facts: &Facts) -> Check {
+    let words = format!("{} is here, and none of its hooks are ours", facts.table.title);
+    Check::warning(facts.table.host, finding::NOT_INSTALLED, words).fix(facts.install())
+}
+
+/// Our entries must run the hook program that belongs to this command.
+fn programs(facts: &Facts) -> Option<Check> {
+    let other: Vec<(&File, &Path)> = facts
+        .files()
+        .flat_map(|file| file.ours.iter().map(move |ours| (file, ours.program.as_path())))
+        .filter(|(_, program)| *program != facts.program)
+        .collect();
+    let gone = other.iter().find(|(_, program)| !is_program(program));
+    let (check, file) = match (gone, other.first()) {
+        (Some((file, program)), _) => {
+            let words = format!("{} runs {}, which is not there", file.path.display(), program.display());
+            (Check::fault(facts.table.host, finding::PROGRAM_MISSING, words), file)
+        }
+        (None, Some((file, program))) => {
+            let words =
+                format!("{} runs {}, another copy of the hook", file.path.display(), program.display());
+            (Check::warning(facts.table.host, finding::STALE_PATH, words), file)
+        }
+        (None, None) => {
+            let is_gone = !is_program(&facts.program);
+            return is_gone.then(|| {
+                let words = format!("the hook program {} is not there", facts.program.display());
+                Check::fault(facts.table.host, finding::PROGRAM_MISSING, words)
+                    .fix("install herdbook-hook beside herdbook")
+            });
+        }
+    };
+    Some(if std::ptr::eq(*file, &raw const facts.user) {
+        check.fix(facts.install()).mend(Mend::Install(facts.table.host))
+    } else {
+        check.fix(format!("{} --project", facts.install()))
+    })
+}
+
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+/// Every event that the installed client knows must be registered in one of the files. A plugin forwards all.
+fn missing(facts: &Facts) -> Option<Check> {
+    if let Form::Plugin(_) = facts.table.setup.form {
+        return None;
+    }
+    let has = |name: &str| facts.files().flat_map(|file| &file.ours).any(|ours| ours.event == name);
+    let missing: Vec<&str> = settings::events(facts.table, facts.version.as_deref())
+        .map(|event| event.name)
+        .filter(|name| !has(name))
+        .collect();
+    if missing.is_empty() {
+        return None;
+    }
+    let shown = missing.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+    let more = if missing.len() > NAMED { ", …" } else { "" };
+    let words = format!("{} not registered: {shown}{more}", counted(missing.len() as u64, "event"));
+    let check = Check::warning(facts.table.host, finding::MISSING_EVENTS, words);
+    Some(if facts.user.ours.is_empty() {
+        check.fix(format!("{} --project", facts.install()))
+    } else {
+        check.fix(facts.install()).mend(Mend::Install(facts.table.host))
+    })
+}
+
+/// Our hook must be registered in one place only, also as far as can be seen from what came (case F-034).
+fn twice(facts: &Facts) -> Option<Check> {
+    let with: Vec<&File> = facts.files().filter(|file| !file.ours.is_empty()).collect();
+    let within = with.iter().find(|file| {
+        let mut events: Vec<&str> = file.ours.iter().map(|ours| ours.event.as_str()).collect();
+        events.sort_unstable();
+        events.windows(2).any(|pair| pair[0] == pair[1])
+    });
+    let (words, fix) = match (within, with.as_slice()) {
+        (_, [user, project, ..]) => (
+            format!("registered in {} and in {}", user.path.display(), project.path.display()),
+            format!("herdbook uninstall {} --project", facts.table.host),
+        ),
+        (Some(file), _) => {
+            (format!("registered more than once in {}", file.path.display()), facts.install())
+        }
+        (None, _) => {
+            let sent = facts.sent.as_ref()?;
+            let event = sent.repeats.first()?;
+            let count: u64 = sent.repeats.iter().map(|event| event.count).sum();
+            let words = format!(
+                "{} came twice ({}): it is registered in another place, too, or sessions run in the home folder",
+                counted(count, "event"),
+                event.event
+            );
+            (words, "look for herdbook-hook in the project's settings and in plugins".to_owned())
+        }
+    };
+    Some(Check::warning(facts.table.host, finding::REGISTERED_TWICE, words).fix(fix))
+}
+
+/// Entries that are there and run the right program, but are not as this version writes them.
+fn stale(facts: &Facts, is_well_so_far: bool) -> Option<Check> {
+    if !is_well_so_far || !facts.user.is_stale {
+        return None;
+    }
+    let words = format!("entries in {} are not as this version writes them", facts.user.path.display());
+    let check = Check::warning(facts.table.host, finding::STALE_ENTRIES, words);
+    Some(check.fix(facts.install()).mend(Mend::Install(facts.table.host)))
+}
+
+fn disabled(facts: &Facts) -> Option<Check> {
+    let (file, setting) = facts.files().find_map(|file| Some((file, file.disabled.as_ref()?)))?;
+    let words = format!("hooks are switched off: {setting} in {}", file.path.display());
+    Some(Check::fault(facts.table.host, finding::DISABLED, words).fix("remove that setting"))
+}
+
+fn trust(facts: &Facts) -> Option<Check> {
+    match &facts.trust {
+        Trust::Missing(events) if !events.is_empty() => {
+            let words =
+                format!("{} does not run {} yet: not trusted", facts.table.title, names(events, "event"));
+            let fix = format!("herdbook install {}, or answer /hooks in {}", facts.table.host, facts.table.title);
+            Some(Check::fault(facts.table.host, finding::UNTRUSTED, words).fix(fix))
+        }
+        _ => None,
+    }
+}
+
+fn names(names: &[String], noun: &str) -> String {
+    let shown = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+    let more = if names.len() > NAMED { ", …" } else { "" };
+    format!("{} ({shown}{more})", counted(names.len() as u64, noun))
+}
+
+/// That a file is there proves nothing: an event must have come (case F-115).
+fn never_fired(facts: &Facts) -> Option<Check> {
+    let is_silent = facts.sent.as_ref().is_some_and(|sent| sent.count == 0);
+    is_silent.then(|| {
+        let words = format!("{}, but nothing has come yet", registered(facts));
+        let fix = format!("start a session of {}; sessions that run must be restarted", facts.table.title);
+        Check::warning(facts.table.host, finding::NEVER_FIRED, words).fix(fix)
+    })
+}
+
+fn well(facts: &Facts, now_ms: u64) -> String {
+    let last = match &facts.sent {
+        Some(sent) => format!(", last seen {} ago", age(now_ms.saturating_sub(sent.last_at))),
+        None => String::new(),
+    };
+    let unasked = match &facts.trust {
+        Trust::Unknown(why) => format!(" (trust unknown: {why})"),
+        _ => String::new(),
+    };
+    format!("{}{last}{unasked}", registered(facts))
+}
+
+fn registered(facts: &Facts) -> String {
+    let version = facts.version.as_ref().map(|version| format!("{version}, ")).unwrap_or_default();
+    if let Form::Plugin(_) = facts.table.setup.form {
+        return format!("{version}plugin in place");
+    }
+    let count = facts.files().map(|file| file.ours.len() as u64).max().unwrap_or(0);
+    format!("{version}{} registered", counted(count, "event"))
+}
