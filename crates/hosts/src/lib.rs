@@ -10,6 +10,7 @@ mod ecmascript;
 mod json;
 pub mod observe;
 pub mod project;
+pub mod settings;
 pub mod table;
 
 pub use ecmascript::canonical_text;
