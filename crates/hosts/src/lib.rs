@@ -11,6 +11,7 @@ mod json;
 mod news;
 pub mod observe;
 pub mod project;
+pub mod settings;
 pub mod table;
 
 pub use ecmascript::canonical_text;
