@@ -25,8 +25,10 @@ pub const NEEDS: [&str; 18] = [
 ];
 
 /// The needs this product can meet so far. `root` is asked of the system at run time.
-const MET: [&str; 10] =
-    ["hooks", "notify", "command", "http", "log", "restart", "clock", "clean", "redact", "tmux"];
+const MET: [&str; 12] = [
+    "hooks", "notify", "command", "http", "log", "restart", "clock", "clean", "redact", "tmux", "install",
+    "doctor",
+];
 
 /// The hosts whose hooks the product reads.
 const HOSTS: [&str; 3] = ["claude", "codex", "cursor"];

@@ -34,7 +34,11 @@ pub fn host(table: &HostTable, sent: &HostHooks) -> Vec<Check> {
 fn never_seen(table: &HostTable, sent: &HostHooks) -> Vec<Check> {
     let count = |families: &[Family]| -> u64 {
         let of = |family: &str| families.iter().any(|wanted| wanted.as_str() == family);
-        sent.events.iter().filter(|event| event.family.as_deref().is_some_and(of)).map(|event| event.count).sum()
+        sent.events
+            .iter()
+            .filter(|event| event.family.as_deref().is_some_and(of))
+            .map(|event| event.count)
+            .sum()
     };
     let turn_ends = [Family::Stop, Family::StopFailure];
     let turns = count(&[Family::PromptSubmit]).max(count(&turn_ends));
@@ -108,7 +112,11 @@ mod tests {
                 ..HookEvent::default()
             }
         };
-        HostHooks { host: "claude".into(), events: events.iter().map(event).collect(), ..HostHooks::default() }
+        HostHooks {
+            host: "claude".into(),
+            events: events.iter().map(event).collect(),
+            ..HostHooks::default()
+        }
     }
 
     fn of(sent: &HostHooks) -> Vec<(Option<&'static str>, String)> {

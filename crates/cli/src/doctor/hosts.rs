@@ -58,8 +58,8 @@ pub struct Facts {
     pub version: Option<String>,
     /// The user's settings.
     pub user: File,
-    /// The project's settings, where they are another file.
-    pub project: Option<File>,
+    /// The settings of the project we are in, where there are any.
+    pub project: Vec<File>,
     /// Trust in our entries.
     pub trust: Trust,
     /// What it sent, where the daemon could be asked.
@@ -81,6 +81,16 @@ impl Facts {
     fn install(&self) -> String {
         format!("herdbook install {}", self.table.host)
     }
+}
+
+/// Looks at the hooks of all hosts.
+pub fn all(facts: &[Facts], now_ms: u64) -> Vec<Check> {
+    let mut checks: Vec<Check> = facts.iter().flat_map(|facts| host(facts, now_ms)).collect();
+    if !facts.iter().any(Facts::has_ours) {
+        let words = "no agent has our hooks: nothing is seen of what they do";
+        checks.push(Check::fault("hooks", finding::NOT_INSTALLED, words).fix("herdbook install"));
+    }
+    checks
 }
 
 /// Looks at the hooks of one host. A host that is not on this computer, and has none of ours, has no line.
@@ -155,7 +165,8 @@ fn programs(facts: &Facts) -> Option<Check> {
     })
 }
 
-fn is_program(path: &Path) -> bool {
+/// True for a file that can be run.
+pub fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
@@ -197,9 +208,7 @@ fn twice(facts: &Facts) -> Option<Check> {
             format!("registered in {} and in {}", user.path.display(), project.path.display()),
             format!("herdbook uninstall {} --project", facts.table.host),
         ),
-        (Some(file), _) => {
-            (format!("registered more than once in {}", file.path.display()), facts.install())
-        }
+        (Some(file), _) => (format!("registered more than once in {}", file.path.display()), facts.install()),
         (None, _) => {
             let sent = facts.sent.as_ref()?;
             let event = sent.repeats.first()?;
@@ -236,7 +245,8 @@ fn trust(facts: &Facts) -> Option<Check> {
         Trust::Missing(events) if !events.is_empty() => {
             let words =
                 format!("{} does not run {} yet: not trusted", facts.table.title, names(events, "event"));
-            let fix = format!("herdbook install {}, or answer /hooks in {}", facts.table.host, facts.table.title);
+            let fix =
+                format!("herdbook install {}, or answer /hooks in {}", facts.table.host, facts.table.title);
             Some(Check::fault(facts.table.host, finding::UNTRUSTED, words).fix(fix))
         }
         _ => None,
@@ -278,4 +288,127 @@ fn registered(facts: &Facts) -> String {
     }
     let count = facts.files().map(|file| file.ours.len() as u64).max().unwrap_or(0);
     format!("{version}{} registered", counted(count, "event"))
+}
+
+#[cfg(test)]
+mod tests {
+    use herdbook_api::v1::HookEvent;
+
+    use super::super::check::Level;
+    use super::*;
+
+    const NOW_MS: u64 = 1_800_000_000_000;
+
+    /// A host whose hooks are whole, and whose hook program is this very test.
+    fn well(host: &str) -> Facts {
+        let table = herdbook_hosts::table(host).unwrap();
+        let program = std::env::current_exe().unwrap();
+        let version = Some("99.0.0".to_owned());
+        let ours = |event: &herdbook_hosts::NativeEvent| Ours {
+            event: event.name.to_owned(),
+            program: program.clone(),
+        };
+        let ours = settings::events(table, version.as_deref()).map(ours).collect();
+        let sent =
+            HostHooks { host: host.into(), count: 3, last_at: NOW_MS - 120_000, ..HostHooks::default() };
+        Facts {
+            table,
+            is_there: true,
+            user: File { path: "/home/dev/.claude/settings.json".into(), ours, ..File::default() },
+            project: Vec::new(),
+            trust: Trust::NotNeeded,
+            sent: Some(sent),
+            version,
+            program,
+        }
+    }
+
+    fn found(facts: &Facts) -> Vec<(Level, Option<&'static str>)> {
+        host(facts, NOW_MS).iter().map(|check| (check.level, check.finding)).collect()
+    }
+
+    #[test]
+    fn hooks_that_fire_are_well() {
+        let checks = host(&well("claude"), NOW_MS);
+        let count = well("claude").user.ours.len();
+        assert_eq!(
+            checks,
+            [Check::ok("claude", format!("99.0.0, {count} events registered, last seen 2m ago"))]
+        );
+    }
+
+    #[test]
+    fn a_host_without_our_hooks_is_told_only_where_it_is_here() {
+        let mut facts = well("claude");
+        facts.user.ours.clear();
+        assert_eq!(found(&facts), [(Level::Warning, Some("not-installed"))]);
+        assert_eq!(host(&facts, NOW_MS)[0].fix.as_deref(), Some("herdbook install claude"));
+        facts.is_there = false;
+        assert_eq!(found(&facts), []);
+        assert_eq!(all(&[facts], NOW_MS)[0].level, Level::Fault, "then nothing is seen at all");
+    }
+
+    #[test]
+    fn installed_and_never_fired_is_a_warning_unless_nobody_can_tell() {
+        let mut facts = well("cursor");
+        facts.sent = Some(HostHooks::default());
+        assert_eq!(found(&facts), [(Level::Warning, Some("never-fired"))]);
+        facts.sent = None;
+        assert_eq!(found(&facts), [(Level::Ok, None)]);
+    }
+
+    #[test]
+    fn a_missing_event_can_be_mended() {
+        let mut facts = well("claude");
+        let gone = facts.user.ours.remove(3).event;
+        let checks = host(&facts, NOW_MS);
+        assert_eq!(found(&facts), [(Level::Warning, Some("missing-events"))]);
+        assert_eq!(checks[0].message, format!("1 event not registered: {gone}"));
+        assert_eq!(checks[0].mend, Some(Mend::Install("claude")));
+    }
+
+    #[test]
+    fn another_program_is_a_warning_and_a_missing_one_a_fault() {
+        let mut facts = well("claude");
+        facts.user.ours[0].program = "/nonexistent/herdbook-hook".into();
+        assert_eq!(found(&facts), [(Level::Fault, Some("program-missing"))]);
+        facts.user.ours[0].program = "/bin/sh".into();
+        assert_eq!(found(&facts), [(Level::Warning, Some("stale-path"))]);
+        let mut facts = well("claude");
+        facts.user.is_stale = true;
+        assert_eq!(found(&facts), [(Level::Warning, Some("stale-entries"))]);
+    }
+
+    #[test]
+    fn two_registrations_are_named_with_both_files() {
+        let mut facts = well("claude");
+        let path = PathBuf::from("/srv/demo/.claude/settings.json");
+        facts.project = vec![File { path, ours: facts.user.ours.clone(), ..File::default() }];
+        let checks = host(&facts, NOW_MS);
+        assert_eq!(found(&facts), [(Level::Warning, Some("registered-twice"))]);
+        let words = "registered in /home/dev/.claude/settings.json and in /srv/demo/.claude/settings.json";
+        assert_eq!(checks[0].message, words);
+        let mut facts = well("claude");
+        facts.user.ours.push(facts.user.ours[0].clone());
+        assert_eq!(found(&facts), [(Level::Warning, Some("registered-twice"))]);
+        // A place that is not looked into shows by what came.
+        let mut facts = well("claude");
+        let repeat = HookEvent { event: "Stop".into(), count: 2, ..HookEvent::default() };
+        facts.sent.as_mut().unwrap().repeats = vec![repeat];
+        assert_eq!(found(&facts), [(Level::Warning, Some("registered-twice"))]);
+    }
+
+    #[test]
+    fn what_keeps_hooks_from_running_is_a_fault() {
+        let mut facts = well("claude");
+        facts.user.disabled = Some("disableAllHooks".into());
+        assert_eq!(found(&facts), [(Level::Fault, Some("hooks-disabled"))]);
+        let mut facts = well("codex");
+        facts.trust = Trust::Missing(vec!["Stop".into()]);
+        assert_eq!(found(&facts), [(Level::Fault, Some("untrusted"))]);
+        let mut facts = well("claude");
+        facts.user = File { error: Some("line 3, column 1: x".into()), ..facts.user };
+        facts.user.ours.clear();
+        assert_eq!(found(&facts), [(Level::Fault, Some("unreadable-settings"))]);
+    }
 }

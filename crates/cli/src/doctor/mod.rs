@@ -4,7 +4,10 @@
 //! hosts; `mend` does what `--fix` may do. Start with [`examine`].
 
 mod check;
+mod drift;
 mod folder;
+mod hosts;
+mod look;
 mod mend;
 mod service;
 
@@ -12,7 +15,9 @@ use herdbook_daemon::DaemonConfig;
 use herdbook_wire::paths::{sockets, state_dir};
 use herdbook_wire::spool;
 
-pub use check::{Check, Level, Mend};
+#[cfg(test)]
+pub use check::Mend;
+pub use check::{Check, Level};
 pub use mend::mend;
 
 use crate::clock::now_ms;
@@ -45,6 +50,8 @@ pub fn examine(env: &Env) -> Result<Vec<Check>, Problem> {
     if let Some(status) = status {
         checks.extend(service::journal(status));
     }
+    let client = asked.iter().find(|socket| socket.answer.is_ok()).map(service::Socket::client);
+    checks.extend(look::hosts(env, client.as_ref()));
     Ok(checks)
 }
 

@@ -10,11 +10,13 @@ mod command;
 mod document;
 mod entries;
 mod plugin;
+mod switch;
 mod version;
 
 use crate::table::{Form, HostTable, Install, NativeEvent};
 
 pub use command::{PROGRAM, is_ours, program};
+pub use switch::switched_off;
 pub use version::{find_version, knows};
 
 /// Why a settings file is not edited. Lines and columns are counted from 1.
