@@ -117,6 +117,17 @@ impl Client {
         )
     }
 
+    /// Agents that run without hooks: `GET /v1/agents`. A daemon that does not know the route knows of none.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn agents(&self) -> Result<Vec<v1::Agent>, ClientError> {
+        match self.get("/v1/agents") {
+            Err(error) if error.is_not_found() => Ok(Vec::new()),
+            answer => answer.map(|agents: v1::Agents| agents.items),
+        }
+    }
+
     /// `GET /v1/sessions/{key}`.
     ///
     /// # Errors

@@ -210,6 +210,32 @@ pub struct Session {
     pub linked: Option<String>,
 }
 
+/// Answer of `GET /v1/agents`: agents that run in terminals and that no session's hooks came from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Agents {
+    /// All of them, by pid.
+    pub items: Vec<Agent>,
+    /// How many there are.
+    pub count: usize,
+}
+
+/// An agent that runs without hooks, as far as was seen. What it does cannot be told.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Agent {
+    /// Host.
+    pub host: String,
+    /// Its outermost process.
+    pub pid: u32,
+    /// Start of that process, Unix milliseconds, or null if it cannot be told.
+    pub started_at: Option<u64>,
+    /// Its working directory, empty if unknown. As it was read: clean it before it reaches a terminal.
+    pub cwd: String,
+    /// Path of its terminal, empty if that has no usual name.
+    pub tty: String,
+    /// The tmux pane it sits in, where its process or terminal proves one.
+    pub pane: Option<Pane>,
+}
+
 /// Answer of `GET /v1/sessions/{key}/why`: a session and what its state rests on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Why {

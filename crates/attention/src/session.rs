@@ -268,6 +268,16 @@ impl Session {
         self.process
     }
 
+    /// The agent's terminal.
+    pub fn terminal(&self) -> &Terminal {
+        &self.terminal
+    }
+
+    /// The machine, where it is not this one.
+    pub fn machine(&self) -> Option<&str> {
+        self.machine.as_deref()
+    }
+
     /// The agent's process on this machine, once it is sure to be the agent's: a single hook's parent may be a shell
     /// that lives no longer than the hook.
     pub fn known_process(&self) -> Option<Process> {

@@ -33,6 +33,8 @@ pub struct DaemonConfig {
     pub version: String,
     /// How long a wait is kept back before it is announced; nothing is the engine's default.
     pub grace_ms: Option<u64>,
+    /// Looks for running agents that no hook was seen of.
+    pub discover: bool,
     /// Ends the daemon from within the process.
     pub stop: Stop,
     /// SIGTERM and SIGINT end it too.
@@ -54,6 +56,7 @@ impl DaemonConfig {
             http: addr.map_or(Ok(DEFAULT_HTTP.to_vec()), |addr| parse_addr(&addr))?,
             version: version.to_owned(),
             grace_ms: None,
+            discover: env.herdbook_discover.as_ref().is_none_or(|value| value != "off"),
             stop: Stop::new(),
             signals: true,
             notice: Arc::new(|_| {}),

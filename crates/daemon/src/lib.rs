@@ -10,6 +10,7 @@
 //!
 //! Start with [`run()`], then `core` (the engine's thread), `serve` (connections), `routes`.
 
+mod agents;
 mod attention;
 mod clock;
 mod config;

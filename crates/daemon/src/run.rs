@@ -15,6 +15,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
 
+use crate::agents::Agents;
 use crate::attention::{Ring, Source};
 use crate::clock;
 use crate::config::{DaemonConfig, Notice, stopped};
@@ -143,6 +144,7 @@ async fn serve(
         started_mono_ms: clock::now().mono_ms,
         unfolded,
         streams: Arc::new(Semaphore::new(STREAMS)),
+        agents: Agents::start(config.discover, stop.clone()),
     });
     tokio::spawn(focus::follow(core.clone(), Arc::clone(&app.told), stop.clone()));
     let (alive, mut all_over) = mpsc::channel(1);

@@ -8,7 +8,7 @@ use herdbook_events::{Process, SessionKey};
 use crate::engine::Engine;
 use crate::received::Received;
 use crate::types::Now;
-use crate::view::{Evidence, QueueEntry, SessionView, State};
+use crate::view::{Claim, Evidence, QueueEntry, SessionView, State};
 
 impl Engine {
     /// Returns every entry of the queue in order; those in cooldown come last.
@@ -71,6 +71,20 @@ impl Engine {
     /// [`crate::Input::Process`].
     pub fn processes(&self) -> Vec<Process> {
         self.attention.sessions().filter_map(Session::known_process).collect()
+    }
+
+    /// Returns what the hooks of each session of this machine told of its agent's place.
+    pub fn claims(&self) -> Vec<Claim> {
+        let hooked = |session: &&Session| !session.is_posted() && session.machine().is_none();
+        let claim = |session: &Session| Claim {
+            host: session.host().to_owned(),
+            process: session.process(),
+            terminal: session.terminal().clone(),
+            pane: session.pane().cloned(),
+            cwd: session.cwd().to_owned(),
+            is_live: session.is_live(),
+        };
+        self.attention.sessions().filter(hooked).map(claim).collect()
     }
 
     fn view(&self, session: &Session, linked: Option<&SessionKey>) -> SessionView {

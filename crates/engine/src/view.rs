@@ -1,7 +1,8 @@
 //! What the engine shows of its state: plain values for listings, the API and the conformance runner.
 
 use herdbook_events::observation::PaneRef;
-use herdbook_events::{SessionKey, WaitKind};
+use herdbook_events::origin::Terminal;
+use herdbook_events::{Process, SessionKey, WaitKind};
 use serde::Serialize;
 
 /// State of a session (overview section 4).
@@ -109,4 +110,21 @@ pub struct QueueEntry {
     pub pane: Option<PaneRef>,
     /// The pane is a hint only.
     pub pane_uncertain: bool,
+}
+
+/// What the hooks of a session told of its agent's place on this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// Host.
+    pub host: String,
+    /// The agent's process; after a single hook it may be a shell that is gone by now.
+    pub process: Option<Process>,
+    /// The agent's terminal.
+    pub terminal: Terminal,
+    /// Pane, as the hooks named it.
+    pub pane: Option<PaneRef>,
+    /// Working directory.
+    pub cwd: String,
+    /// The session is not over.
+    pub is_live: bool,
 }

@@ -74,7 +74,8 @@ pub fn agent_of_pane(command: &str, tree: &[TreeProcess]) -> Option<&'static str
     host_of_name(command)
 }
 
-fn host_of(process: &TreeProcess) -> Option<&'static str> {
+/// The host whose agent a process is, told by what it runs.
+pub(crate) fn host_of(process: &TreeProcess) -> Option<&'static str> {
     if let Some(host) = host_of_name(&process.name) {
         return Some(host);
     }

@@ -12,6 +12,8 @@ pub const TERM: &str = "TERM";
 pub const TMUX: &str = "TMUX";
 /// Set by tmux for what runs inside it: the pane's id.
 pub const TMUX_PANE: &str = "TMUX_PANE";
+/// Folder in which tmux has its own folder of sockets, `/tmp` if unset.
+pub const TMUX_TMPDIR: &str = "TMUX_TMPDIR";
 /// Folder of private state, `$HOME/.local/state` if unset.
 pub const XDG_STATE_HOME: &str = "XDG_STATE_HOME";
 /// Folder of sockets; there may be none.

@@ -6,11 +6,13 @@
 //! What it never does: it never types into a pane, never signals a process that it did not start, never targets tmux
 //! by a name, and never waits without a limit. It knows nothing of sessions, events or hosts' payloads.
 //!
-//! Start at [`Tmux`] for panes and jumps, at [`Proc`] for processes; [`Command`] runs every program.
+//! Start at [`Tmux`] for panes and jumps, at [`Proc`] for processes, at
+//! [`Survey`] for running agents; [`Command`] runs every program.
 
 mod agents;
 mod clients;
 mod command;
+mod discover;
 pub mod env;
 mod files;
 mod identity;
@@ -20,6 +22,7 @@ mod net;
 mod pane;
 mod place;
 mod process;
+mod survey;
 mod tmux;
 
 pub use agents::{AgentProgram, TreeProcess, agent_of_pane};
@@ -36,4 +39,5 @@ pub use pane::{
 };
 pub use place::{Binding, JumpError, Place};
 pub use process::{Proc, Process, Stat, Terminal};
+pub use survey::{Agent, AgentPane, Survey};
 pub use tmux::{Pane, Scope, Server, Tmux, TmuxError};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::agents::TreeProcess;
 use crate::identity::Identity;
@@ -72,6 +72,11 @@ impl Proc {
     /// A table in a folder, for tests.
     pub fn at(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into(), own_uid: rustix::process::geteuid().as_raw() }
+    }
+
+    /// The folder of the table.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
     }
 
     /// The id of this boot.
@@ -199,7 +204,7 @@ fn parse_stat(line: &str) -> Option<Stat> {
 }
 
 /// Names a terminal by its device number: majors 136 to 143 are pseudo terminals, 4 is the console.
-fn terminal_of(device: u32) -> Terminal {
+pub(crate) fn terminal_of(device: u32) -> Terminal {
     let major = (device >> 8) & 0xfff;
     let minor = (device & 0xff) | ((device >> 12) & 0xfff00);
     match major {

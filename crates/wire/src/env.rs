@@ -10,6 +10,9 @@ pub const HERDBOOK_SOCKET: &str = "HERDBOOK_SOCKET";
 /// The daemon's HTTP address.
 pub const HERDBOOK_ADDR: &str = "HERDBOOK_ADDR";
 
+/// `off`: the daemon does not look for running agents that no hook was seen of.
+pub const HERDBOOK_DISCOVER: &str = "HERDBOOK_DISCOVER";
+
 /// Variables of the hook's environment that travel with a delivery (overview D3). Everything else stays where it is:
 /// keys live there. Of `SSH_CONNECTION` only the presence travels, as the value `1`.
 pub const ORIGIN_VARS: &[&str] = &[
@@ -31,7 +34,7 @@ pub const ORIGIN_VARS: &[&str] = &[
 
 const SSH_CONNECTION: &str = "SSH_CONNECTION";
 
-/// The variables Herdbook's places depend on. An empty value counts as not set.
+/// The variables Herdbook's places and its daemon depend on. An empty value counts as not set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Env {
     /// `HERDBOOK_STATE`
@@ -40,6 +43,8 @@ pub struct Env {
     pub herdbook_socket: Option<OsString>,
     /// `HERDBOOK_ADDR`
     pub herdbook_addr: Option<OsString>,
+    /// `HERDBOOK_DISCOVER`
+    pub herdbook_discover: Option<OsString>,
     /// `XDG_STATE_HOME`
     pub xdg_state_home: Option<OsString>,
     /// `XDG_RUNTIME_DIR`
@@ -63,6 +68,7 @@ impl Env {
             herdbook_state: set(HERDBOOK_STATE),
             herdbook_socket: set(HERDBOOK_SOCKET),
             herdbook_addr: set(HERDBOOK_ADDR),
+            herdbook_discover: set(HERDBOOK_DISCOVER),
             xdg_state_home: set("XDG_STATE_HOME"),
             xdg_runtime_dir: set("XDG_RUNTIME_DIR"),
             xdg_config_home: set("XDG_CONFIG_HOME"),

@@ -25,6 +25,7 @@ use serde::Serialize;
 use tokio::sync::{Semaphore, watch};
 use tower_service::Service;
 
+use crate::agents::Agents;
 use crate::attention::Source;
 use crate::core::{Core, Counters, Refused};
 
@@ -52,6 +53,8 @@ pub(crate) struct App {
     pub unfolded: u64,
     /// Places for readers of the attention stream.
     pub streams: Arc<Semaphore>,
+    /// Running agents.
+    pub agents: Agents,
 }
 
 /// Makes the router.
@@ -72,6 +75,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/v1/sessions", get(v1::sessions))
         .route("/v1/sessions/{key}", get(v1::session))
         .route("/v1/sessions/{key}/why", get(v1::why))
+        .route("/v1/agents", get(v1::agents))
         .route("/v1/attention", get(stream::attention))
         .route("/v1/hooks", get(v1::hooks))
         .route("/v1/hooks/{host}", post(hooks::hook))

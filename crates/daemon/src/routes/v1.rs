@@ -134,6 +134,13 @@ pub(super) async fn sessions(State(app): State<Arc<App>>, InQuery(query): InQuer
     ok(&v1::Sessions { items, count, next })
 }
 
+/// `GET /v1/agents`.
+pub(super) async fn agents(State(app): State<Arc<App>>) -> Answer {
+    let claims = app.core.look(|engine, _| engine.claims()).await?;
+    let items = app.agents.without_hooks(&claims).await;
+    ok(&v1::Agents { count: items.len(), items })
+}
+
 /// Where the page after a cursor begins. A cursor is `POSITION:ID` of the last item seen: the position counts when
 /// that item has gone. Nothing before it can have come in at a later place, so nothing that stayed is left out.
 fn page_start<'a>(after: Option<&str>, mut ids: impl Iterator<Item = &'a str>) -> Result<usize, Refusal> {

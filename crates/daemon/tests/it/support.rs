@@ -45,6 +45,8 @@ impl Scratch {
             http: self.http.clone(),
             version: "0.0.0-test".into(),
             grace_ms: Some(50),
+            // The machine may run agents that the test knows nothing of.
+            discover: false,
             stop: Stop::new(),
             signals: false,
             notice: Arc::new(move |notice| {
@@ -62,6 +64,11 @@ impl Scratch {
     /// Starts a daemon that keeps calls back for so long.
     pub fn start_with_grace(&self, grace_ms: u64) -> Daemon {
         self.try_start_with(|config| config.grace_ms = Some(grace_ms)).unwrap()
+    }
+
+    /// Starts a daemon that looks for running agents.
+    pub fn start_with_discovery(&self) -> Daemon {
+        self.try_start_with(|config| config.discover = true).unwrap()
     }
 
     pub fn try_start(&self) -> Result<Daemon, DaemonError> {

@@ -5,4 +5,6 @@ mod command;
 #[cfg(test)]
 mod field_cases;
 #[cfg(test)]
+mod survey;
+#[cfg(test)]
 mod tmux;
