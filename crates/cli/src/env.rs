@@ -22,6 +22,10 @@ pub struct Env {
     pub columns: Option<usize>,
     /// `TMPDIR`: where `demo` makes its scratch folder.
     pub tmpdir: Option<OsString>,
+    /// `TMUX_TMPDIR`: the folder above tmux's sockets, `/tmp` if unset.
+    pub tmux_tmpdir: Option<OsString>,
+    /// `XDG_CONFIG_HOME`: settings, `~/.config` if unset.
+    pub xdg_config_home: Option<OsString>,
     /// `PATH`: where `demo` finds tmux.
     pub path: Option<OsString>,
 }
@@ -40,6 +44,8 @@ impl Env {
                 .and_then(|columns| columns.parse().ok())
                 .filter(|columns| *columns >= 20),
             tmpdir: variable("TMPDIR"),
+            tmux_tmpdir: variable("TMUX_TMPDIR"),
+            xdg_config_home: variable("XDG_CONFIG_HOME"),
             path: variable("PATH"),
         }
     }

@@ -87,6 +87,15 @@ pub enum Problem {
         /// Why not.
         source: io::Error,
     },
+    /// The picker needs a terminal to show itself in.
+    #[error("there is no terminal to show the picker in")]
+    NoTerminal,
+    /// The terminal does not do what the picker asks.
+    #[error("could not use the terminal")]
+    Screen(#[source] io::Error),
+    /// A tmux configuration is not changed.
+    #[error(transparent)]
+    TmuxConfig(#[from] crate::setup::tmux::Refusal),
     /// stdin could not be read.
     #[error("could not read stdin")]
     Input(#[source] io::Error),
@@ -126,6 +135,9 @@ impl Problem {
             Problem::Down { .. } => Some("run `herdbook up`"),
             Problem::Answer(ClientError::Timeout(_)) => {
                 Some("look into daemon.log in the state folder, or run `herdbook down` and `herdbook up`")
+            }
+            Problem::NoTerminal => {
+                Some("run `herdbook popup` in a terminal; key bindings add --open in tmux")
             }
             Problem::Unchosen(Unchosen::Many { .. }) => Some("write more of it"),
             Problem::Unchosen(_) => Some("run `herdbook ls` for their names and numbers"),

@@ -126,7 +126,7 @@ fn pane(row: &Row) -> Line {
 }
 
 /// Shortens a directory: `~` for the home, and of a long one the end, which tells more.
-fn short_cwd(cwd: &str, home: Option<&str>) -> String {
+pub fn short_cwd(cwd: &str, home: Option<&str>) -> String {
     let tail = home.filter(|home| home.len() > 1).and_then(|home| cwd.strip_prefix(home));
     let short = match tail {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("~{rest}"),

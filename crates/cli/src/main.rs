@@ -18,6 +18,7 @@ mod jump;
 mod listing;
 mod model;
 mod printer;
+mod setup;
 mod text;
 
 use std::ffi::OsString;

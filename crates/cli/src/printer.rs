@@ -103,7 +103,8 @@ impl Line {
         self
     }
 
-    fn render(&self, colour: bool, limit: Option<usize>) -> String {
+    /// Returns it as text, cut to so many columns.
+    pub fn render(&self, colour: bool, limit: Option<usize>) -> String {
         let mut left = limit.unwrap_or(usize::MAX);
         let mut rendered = String::new();
         let full = self.width();
@@ -173,6 +174,22 @@ impl Printer {
     /// stdout could not be written.
     pub fn bare(&mut self, text: &str) -> io::Result<()> {
         writeln!(self.out, "{}", tmux_job_text(text))
+    }
+
+    /// Draws a whole screen of so many columns from its upper left corner, without a moment of emptiness.
+    ///
+    /// # Errors
+    /// As [`Printer::line`].
+    pub fn frame(&mut self, lines: &[Line], columns: usize) -> io::Result<()> {
+        self.out.write_all(b"\x1b[H")?;
+        for (place, line) in lines.iter().enumerate() {
+            let start = if place == 0 { "" } else { "\r\n" };
+            // Behind a full line the cursor stands on its last character, which erasing would take.
+            let erase = if line.width() < columns { "\x1b[K" } else { "" };
+            write!(self.out, "{start}{}{erase}", line.render(self.out_colour, Some(columns)))?;
+        }
+        self.out.write_all(b"\x1b[J")?;
+        self.out.flush()
     }
 
     /// Prints one JSON value on a line of its own.

@@ -10,12 +10,14 @@ mod ls;
 mod next;
 mod normalize;
 mod pin;
+mod popup;
 mod queue;
 mod settle;
 mod skip;
 mod snooze;
 mod stand_in;
 mod status;
+mod tmux_setup;
 pub mod up;
 mod why;
 
@@ -55,6 +57,7 @@ pub enum Command {
     Skip(skip::Args),
     Snooze(snooze::Args),
     Pin(pin::Args),
+    Popup(popup::Args),
     Settle(settle::Args),
     Why(why::Args),
     Status(status::Args),
@@ -63,6 +66,7 @@ pub enum Command {
     Hook(hook::Args),
     Demo(demo::Args),
     StandIn(stand_in::Args),
+    TmuxSetup(tmux_setup::Args),
 }
 
 impl Command {
@@ -81,6 +85,7 @@ impl Command {
             Command::Skip(args) => skip::run(&args, context),
             Command::Snooze(args) => snooze::run(&args, context),
             Command::Pin(args) => pin::run(&args, context),
+            Command::Popup(args) => popup::run(&args, context),
             Command::Settle(args) => settle::run(&args, context),
             Command::Why(args) => why::run(&args, context),
             Command::Status(args) => status::run(&args, context),
@@ -90,6 +95,7 @@ impl Command {
             Command::Hook(_) => Ok(Exit::Ok),
             Command::Demo(_) => demo::run(context),
             Command::StandIn(args) => stand_in::run(args, context),
+            Command::TmuxSetup(args) => tmux_setup::run(&args, context),
         }
     }
 }

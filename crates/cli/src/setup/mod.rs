@@ -1,0 +1,3 @@
+//! Putting Herdbook into programs of the user's, and taking it out again.
+
+pub mod tmux;
