@@ -64,6 +64,8 @@ pub mod finding {
     pub const REGISTERED_TWICE: &str = "registered-twice";
     /// Registered, and no event has come since (case F-115).
     pub const NEVER_FIRED: &str = "never-fired";
+    /// Agents run that no hook was seen of.
+    pub const NO_HOOK: &str = "no-hook";
     /// An event that every turn has never came.
     pub const NEVER_SEEN: &str = "never-seen";
     /// The host sends events or fields that this build does not know.
@@ -83,6 +85,8 @@ pub enum Mend {
     Socket(PathBuf),
     /// `herdbook install HOST`.
     Install(&'static str),
+    /// `herdbook install tmux`.
+    Tmux,
 }
 
 /// The outcome of one check.

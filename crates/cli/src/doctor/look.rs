@@ -1,5 +1,6 @@
 //! The facts about the hosts: their programs and versions, their settings, what they sent.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -47,7 +48,7 @@ fn facts(
     program: PathBuf,
     sent: Option<&Hooks>,
 ) -> Facts {
-    let client = find_program(env, table);
+    let client = find(table.setup.programs, env.path.as_deref());
     let version = client.as_deref().and_then(version);
     let user = user_file(env, table);
     let home = env.places.home.as_deref().map(Path::new);
@@ -126,12 +127,10 @@ fn hook_program() -> PathBuf {
     this.with_file_name(settings::PROGRAM)
 }
 
-/// Finds a host's program along `PATH`.
-fn find_program(env: &Env, table: &HostTable) -> Option<PathBuf> {
-    let path = env.path.as_ref()?;
-    let folders: Vec<PathBuf> = std::env::split_paths(path).filter(|folder| folder.is_absolute()).collect();
-    let named =
-        table.setup.programs.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+/// Finds a program along `PATH`.
+pub fn find(names: &[&str], path: Option<&OsStr>) -> Option<PathBuf> {
+    let folders: Vec<PathBuf> = std::env::split_paths(path?).filter(|folder| folder.is_absolute()).collect();
+    let named = names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
     named.into_iter().find(|path| hosts::is_program(path))
 }
 

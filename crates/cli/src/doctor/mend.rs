@@ -12,10 +12,11 @@ use super::check::{Check, Mend};
 use crate::commands::{Context, up};
 use crate::error::{Problem, whole};
 use crate::printer::{Line, Style};
+use crate::setup::tmux;
 
 /// Does what the checks offer, each thing once, in an order that helps: folders, sockets, daemon, hooks. Says what it
 /// did. True when anything was tried, so that it is worth looking again.
-pub fn mend(checks: &[Check], _yes: bool, context: &mut Context<'_>) -> bool {
+pub fn mend(checks: &[Check], yes: bool, context: &mut Context<'_>) -> bool {
     let mut wanted: Vec<&Mend> = Vec::new();
     for mend in checks.iter().filter_map(|check| check.mend.as_ref()) {
         if !wanted.contains(&mend) {
@@ -27,6 +28,7 @@ pub fn mend(checks: &[Check], _yes: bool, context: &mut Context<'_>) -> bool {
         Mend::Socket(_) => 1,
         Mend::Start => 2,
         Mend::Install(_) => 3,
+        Mend::Tmux => 4,
     });
     for mend in &wanted {
         let done = match mend {
@@ -44,6 +46,13 @@ pub fn mend(checks: &[Check], _yes: bool, context: &mut Context<'_>) -> bool {
                 continue;
             }
             Mend::Install(_) => continue,
+            Mend::Tmux => {
+                let options = tmux::Options { yes, ..tmux::Options::default() };
+                if let Err(problem) = tmux::install(context, &options) {
+                    problem.tell(context.printer);
+                }
+                continue;
+            }
         };
         let line = match &done {
             Ok(words) => Line::new().styled("mended:", Style::Good).own(" ").text(words, Style::Plain),

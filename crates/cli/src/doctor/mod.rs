@@ -10,6 +10,7 @@ mod hosts;
 mod look;
 mod mend;
 mod service;
+mod terminals;
 
 use herdbook_daemon::DaemonConfig;
 use herdbook_wire::paths::{sockets, state_dir};
@@ -23,6 +24,7 @@ pub use mend::mend;
 use crate::clock::now_ms;
 use crate::env::Env;
 use crate::error::{Problem, whole};
+use crate::setup::tmux::standing;
 
 /// Looks at everything. Changes nothing, talks to no other machine, and waits for nobody for long.
 ///
@@ -52,6 +54,10 @@ pub fn examine(env: &Env) -> Result<Vec<Check>, Problem> {
     }
     let client = asked.iter().find(|socket| socket.answer.is_ok()).map(service::Socket::client);
     checks.extend(look::hosts(env, client.as_ref()));
+    let running = client.as_ref().and_then(|client| client.agents().ok());
+    checks.extend(running.map(|running| terminals::agents(&running)));
+    let has_tmux = look::find(&["tmux"], env.path.as_deref()).is_some();
+    checks.extend(terminals::tmux(has_tmux, standing(env)));
     Ok(checks)
 }
 
