@@ -26,6 +26,7 @@ pub struct Command {
     args: Vec<OsString>,
     env: Vec<(OsString, OsString)>,
     stdin: Vec<u8>,
+    is_enough: Option<fn(&[u8]) -> bool>,
     timeout: Duration,
     output_limit: usize,
 }
@@ -96,6 +97,7 @@ impl Command {
             args: Vec::new(),
             env,
             stdin: Vec::new(),
+            is_enough: None,
             timeout: Duration::from_secs(2),
             output_limit: 1 << 20,
         }
@@ -123,6 +125,13 @@ impl Command {
     /// Gives the program these bytes to read.
     pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.stdin = bytes.into();
+        self
+    }
+
+    /// Keeps its standard input open, all read or not, until what it has written to standard output is enough: a
+    /// server that is asked over its standard input ends with it and drops what it has not answered yet.
+    pub fn stdin_open_until(mut self, is_enough: fn(&[u8]) -> bool) -> Self {
+        self.is_enough = Some(is_enough);
         self
     }
 
@@ -200,20 +209,21 @@ impl Command {
             let wait = deadline - now;
             let wait = if ended.is_none() { wait.min(Duration::from_millis(5)) } else { wait };
             let ended = ended.as_ref().filter(|_| !has_ended);
-            wait_for(stdin.as_ref(), stdout.source.as_ref(), stderr.source.as_ref(), ended, wait)
-                .map_err(io)?;
-            if let Some(pipe) = &mut stdin {
+            let unwritten = stdin.as_ref().filter(|_| written < self.stdin.len());
+            wait_for(unwritten, stdout.source.as_ref(), stderr.source.as_ref(), ended, wait).map_err(io)?;
+            if let Some(pipe) = stdin.as_mut().filter(|_| written < self.stdin.len()) {
                 match pipe.write(&self.stdin[written..]) {
                     Ok(count) => written += count,
                     Err(error) if is_later(&error) => {}
                     // It does not want to read the rest.
                     Err(_) => written = self.stdin.len(),
                 }
-                if written == self.stdin.len() {
-                    stdin = None;
-                }
             }
             stdout.read().map_err(io)?;
+            if written == self.stdin.len() && self.is_enough.is_none_or(|is_enough| is_enough(&stdout.bytes))
+            {
+                stdin = None;
+            }
             stderr.read().map_err(io)?;
             if stdout.bytes.len().max(stderr.bytes.len()) > self.output_limit {
                 return Err(RunError::TooMuch { program: self.program.clone(), limit: self.output_limit });

@@ -27,6 +27,16 @@ fn a_program_that_does_not_read_its_input_ends_as_it_likes() {
 }
 
 #[test]
+fn input_stays_open_until_the_answer_is_enough() {
+    let server = || shell("cat").stdin("answer");
+    let held = server().stdin_open_until(|_| false).timeout(Duration::from_millis(50)).run();
+    assert!(matches!(held, Err(RunError::TimedOut { .. })), "{held:?}");
+    let answered = server().stdin_open_until(|stdout| stdout == b"answer").timeout(Duration::from_secs(30));
+    let answered = answered.run().unwrap();
+    assert_eq!((answered.stdout, answered.code), (b"answer".to_vec(), Some(0)));
+}
+
+#[test]
 fn the_environment_is_cleared() {
     let output = shell("env").env("ONLY", "this").run().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
