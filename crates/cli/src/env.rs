@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 
+use herdbook_hosts::HOSTS;
 use herdbook_wire::env::Env as Places;
 
 /// What the environment says. An empty value counts as not set.
@@ -22,8 +23,10 @@ pub struct Env {
     pub columns: Option<usize>,
     /// `TMPDIR`: where `demo` makes its scratch folder.
     pub tmpdir: Option<OsString>,
-    /// `PATH`: where `demo` finds tmux.
+    /// `PATH`: where `demo` finds tmux, and `install` the hosts.
     pub path: Option<OsString>,
+    /// The variables that move hosts' settings folders (`CLAUDE_CONFIG_DIR`, …), as far as they are set.
+    pub host_homes: Vec<(&'static str, OsString)>,
 }
 
 impl Env {
@@ -41,6 +44,11 @@ impl Env {
                 .filter(|columns| *columns >= 20),
             tmpdir: variable("TMPDIR"),
             path: variable("PATH"),
+            host_homes: HOSTS
+                .iter()
+                .filter_map(|table| table.setup.home.var)
+                .filter_map(|name| Some((name, variable(name)?)))
+                .collect(),
         }
     }
 

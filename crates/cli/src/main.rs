@@ -17,6 +17,7 @@ mod jump;
 mod listing;
 mod model;
 mod printer;
+mod setup;
 mod text;
 
 use std::ffi::OsString;

@@ -5,6 +5,7 @@ mod daemon;
 mod demo;
 mod down;
 pub mod hook;
+mod install;
 mod ls;
 mod next;
 mod normalize;
@@ -15,6 +16,7 @@ mod skip;
 mod snooze;
 mod stand_in;
 mod status;
+mod uninstall;
 mod up;
 mod why;
 
@@ -47,6 +49,8 @@ pub struct Context<'a> {
 pub enum Command {
     Up(up::Args),
     Down(down::Args),
+    Install(install::Args),
+    Uninstall(uninstall::Args),
     Daemon(daemon::Args),
     Ls(ls::Args),
     Next(next::Args),
@@ -72,6 +76,8 @@ impl Command {
         match self {
             Command::Up(_) => up::run(context),
             Command::Down(_) => down::run(context),
+            Command::Install(args) => install::run(&args, context),
+            Command::Uninstall(args) => uninstall::run(&args, context),
             Command::Daemon(args) => daemon::run(&args, context),
             Command::Ls(args) => ls::run(&args, context),
             Command::Next(args) => next::run(&args, context),
