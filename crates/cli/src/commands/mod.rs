@@ -6,6 +6,7 @@ mod demo;
 mod doctor;
 mod down;
 pub mod hook;
+pub mod install;
 mod ls;
 mod next;
 mod normalize;
@@ -18,6 +19,7 @@ mod snooze;
 mod stand_in;
 mod status;
 mod tmux_setup;
+mod uninstall;
 pub mod up;
 mod why;
 
@@ -50,6 +52,8 @@ pub struct Context<'a> {
 pub enum Command {
     Up(up::Args),
     Down(down::Args),
+    Install(install::Args),
+    Uninstall(uninstall::Args),
     Daemon(daemon::Args),
     Ls(ls::Args),
     Next(next::Args),
@@ -78,6 +82,8 @@ impl Command {
         match self {
             Command::Up(_) => up::run(context),
             Command::Down(_) => down::run(context),
+            Command::Install(args) => install::run(&args, context),
+            Command::Uninstall(args) => uninstall::run(&args, context),
             Command::Daemon(args) => daemon::run(&args, context),
             Command::Ls(args) => ls::run(&args, context),
             Command::Next(args) => next::run(&args, context),

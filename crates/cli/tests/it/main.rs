@@ -5,6 +5,7 @@
 mod demo;
 mod down;
 mod examples;
+mod install;
 mod lifecycle;
 mod listing;
 mod next;

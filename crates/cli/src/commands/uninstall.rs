@@ -1,0 +1,58 @@
+//! `herdbook uninstall`: our hooks out of the agents' settings.
+
+use super::Context;
+use crate::error::Problem;
+use crate::exit::Exit;
+use crate::setup::change::{Change, Edit};
+use crate::setup::receipt::Receipts;
+use crate::setup::refusal::Refusal;
+use crate::setup::session::{self, Options, Work};
+use crate::setup::target::Target;
+use crate::setup::trust::{self, Trust};
+use crate::setup::{show, tmux};
+
+/// Take the hooks out of the coding agents' settings again
+///
+/// A file that nobody changed since becomes what it was, to the byte; out of any other, exactly the hooks are taken.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    options: Options,
+}
+
+struct Uninstall;
+
+/// Uninstalls.
+///
+/// # Errors
+/// As [`session::run`].
+pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
+    session::run(context, &args.options, &Uninstall)
+}
+
+impl Work for Uninstall {
+    fn plan(&self, target: Target, receipts: &Receipts) -> Result<Change, Refusal> {
+        Change::to_uninstall(target, receipts)
+    }
+
+    fn apply(&self, context: &mut Context<'_>, change: &Change, receipts: &Receipts) -> Result<(), Refusal> {
+        let host = change.target.table.host;
+        let text = change.text()?.unwrap_or_default();
+        let rest =
+            trust::before_uninstall(Trust { target: &change.target, backups: &receipts.backups }, text);
+        if let Some(copy) = change.uninstall(receipts)? {
+            let copy = show::short(&copy, context.env.home());
+            show::host(context.printer, host, &format!("the file as it was: {copy}"));
+        }
+        if let Some(rest) = rest {
+            show::host(context.printer, host, &format!("next: {rest}"));
+        } else if change.edit != Edit::Nothing {
+            show::host(context.printer, host, "done; running sessions forget the hooks when they end");
+        }
+        Ok(())
+    }
+
+    fn tmux(&self, context: &mut Context<'_>, options: &tmux::Options) -> Result<Exit, Problem> {
+        tmux::uninstall(context, options)
+    }
+}

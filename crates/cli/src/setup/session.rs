@@ -1,0 +1,127 @@
+//! The course of `install` and `uninstall`: each host thought through, shown, asked for once, and done.
+
+use std::path::{Path, PathBuf};
+
+use clap::builder::PossibleValuesParser;
+use herdbook_hosts::HOSTS;
+use herdbook_machine::private_dir;
+use herdbook_wire::paths::{private_dir as private_state, state_dir};
+
+use super::ask::agrees;
+use super::change::{Change, Edit};
+use super::receipt::Receipts;
+use super::refusal::Refusal;
+use super::show;
+use super::target::{Target, targets};
+use super::tmux;
+use crate::commands::Context;
+use crate::error::Problem;
+use crate::exit::Exit;
+
+/// The name that stands for tmux among the hosts.
+const TMUX: &str = "tmux";
+
+/// What both commands are told.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// Which: claude, codex, …, or tmux. None: every agent that is installed here
+    #[arg(value_name = "HOST", value_parser = PossibleValuesParser::new(HOSTS.iter().map(|table| table.host).chain([TMUX])), hide_possible_values = true)]
+    pub hosts: Vec<String>,
+    /// In the settings of a project (by default the one in this folder), not in your own
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".")]
+    pub project: Option<PathBuf>,
+    /// Show what would change, and change nothing
+    #[arg(short = 'n', long)]
+    pub dry_run: bool,
+    /// Do not ask
+    #[arg(short, long)]
+    pub yes: bool,
+}
+
+/// What one of the two commands does with each host.
+pub trait Work {
+    /// Thinks a change through.
+    ///
+    /// # Errors
+    /// The host is left out, with the reason.
+    fn plan(&self, target: Target, receipts: &Receipts) -> Result<Change, Refusal>;
+
+    /// Makes it, and tells what came of it.
+    ///
+    /// # Errors
+    /// As [`Work::plan`].
+    fn apply(&self, context: &mut Context<'_>, change: &Change, receipts: &Receipts) -> Result<(), Refusal>;
+
+    /// Does the same to tmux.
+    ///
+    /// # Errors
+    /// Whatever that says.
+    fn tmux(&self, context: &mut Context<'_>, options: &tmux::Options) -> Result<Exit, Problem>;
+}
+
+/// Goes through all hosts. One that is refused keeps no other from being done, and makes the exit code 1.
+///
+/// # Errors
+/// Nobody could be asked, no host was found, or an own folder is not usable.
+pub fn run(context: &mut Context<'_>, options: &Options, work: &dyn Work) -> Result<Exit, Problem> {
+    let hosts: Vec<String> = options.hosts.iter().filter(|host| *host != TMUX).cloned().collect();
+    let has_tmux = hosts.len() < options.hosts.len();
+    let mut exit = Exit::Ok;
+    if !hosts.is_empty() || !has_tmux {
+        exit = run_hosts(context, options, &hosts, work)?;
+    }
+    if has_tmux {
+        let tmux = work.tmux(
+            context,
+            &tmux::Options { dry_run: options.dry_run, yes: options.yes, ..tmux::Options::default() },
+        )?;
+        exit = if exit == Exit::Ok { tmux } else { exit };
+    }
+    Ok(exit)
+}
+
+fn run_hosts(
+    context: &mut Context<'_>,
+    options: &Options,
+    hosts: &[String],
+    work: &dyn Work,
+) -> Result<Exit, Problem> {
+    let state = state_dir(&context.env.places)?;
+    let receipts = Receipts::of(&state);
+    let home = context.env.home().map(str::to_owned);
+    let mut exit = Exit::Ok;
+    let mut changes = Vec::new();
+    for target in targets(&context.env, hosts, options.project.as_deref())? {
+        let host = target.table.host;
+        match work.plan(target, &receipts) {
+            Ok(change) => {
+                show::change(context.printer, &change, home.as_deref(), options.dry_run)?;
+                changes.push(change);
+            }
+            Err(refusal) => {
+                exit = Exit::Failed;
+                show::refusal(context.printer, host, &refusal);
+            }
+        }
+    }
+    if options.dry_run {
+        return Ok(exit);
+    }
+    let is_idle = changes.iter().all(|change| change.edit == Edit::Nothing);
+    if !is_idle && !options.yes && !agrees(context.printer)? {
+        return Err(Problem::Declined);
+    }
+    private_state(&state)?;
+    prepare(&receipts.backups)?;
+    for change in &changes {
+        if let Err(refusal) = work.apply(context, change, &receipts) {
+            exit = Exit::Failed;
+            show::refusal(context.printer, change.target.table.host, &refusal);
+        }
+    }
+    Ok(exit)
+}
+
+fn prepare(backups: &Path) -> Result<(), Problem> {
+    private_dir(backups).map_err(|error| Problem::Backups(error.to_string()))
+}
