@@ -53,6 +53,15 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     Ok(exit)
 }
 
+/// Installs the hooks of one host into the user's settings, as `doctor --fix` does.
+///
+/// # Errors
+/// As [`run`].
+pub fn host(host: &str, yes: bool, context: &mut Context<'_>) -> Result<Exit, Problem> {
+    let options = Options { hosts: vec![host.to_owned()], project: None, dry_run: false, yes };
+    run(&Args { options }, context)
+}
+
 impl Work for Install {
     fn plan(&self, target: Target, receipts: &Receipts) -> Result<Change, Refusal> {
         let version = target.version();

@@ -44,6 +44,10 @@ pub mod finding {
     pub const JOURNAL_ERROR: &str = "journal-error";
     /// The journal is damaged.
     pub const DAMAGED: &str = "damaged";
+    /// No agent's program is on `PATH`.
+    pub const NO_AGENT: &str = "no-agent";
+    /// Our entries run a program in a build folder.
+    pub const BUILD_FOLDER: &str = "build-folder";
     /// The client is there, and none of its events are registered.
     pub const NOT_INSTALLED: &str = "not-installed";
     /// Some events that the installed client knows are not registered.

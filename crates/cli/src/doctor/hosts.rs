@@ -24,7 +24,7 @@ pub struct Ours {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct File {
     /// The file, as a person would name it.
-    pub path: PathBuf,
+    pub path: String,
     /// Our entries in it.
     pub ours: Vec<Ours>,
     /// What `install` writes is not what stands there.
@@ -43,6 +43,8 @@ pub enum Trust {
     NotNeeded,
     /// It could not be asked: why.
     Unknown(String),
+    /// It was asked and does not list our entries: what it says.
+    NotListed(String),
     /// It was asked: our events it does not run yet.
     Missing(Vec<String>),
 }
@@ -64,6 +66,8 @@ pub struct Facts {
     pub trust: Trust,
     /// What it sent, where the daemon could be asked.
     pub sent: Option<HostHooks>,
+    /// When our entries were last written, Unix milliseconds.
+    pub installed_at: Option<u64>,
     /// The hook program our entries should run.
     pub program: PathBuf,
 }
@@ -93,13 +97,26 @@ pub fn all(facts: &[Facts], now_ms: u64) -> Vec<Check> {
     checks
 }
 
+/// No agent is here at all.
+pub fn nobody() -> Check {
+    let words = "no coding agent was found: none of their programs is on PATH";
+    Check::warning("hooks", finding::NO_AGENT, words).fix("herdbook install HOST")
+}
+
+/// Our entries run a program that the next clean-up removes.
+pub fn build_folder(program: &str) -> Check {
+    let words = format!("they run {program}, in a build folder: without it they do nothing");
+    Check::warning("hooks", finding::BUILD_FOLDER, words)
+        .fix("install herdbook and herdbook-hook elsewhere, then herdbook install")
+}
+
 /// Looks at the hooks of one host. A host that is not on this computer, and has none of ours, has no line.
 pub fn host(facts: &Facts, now_ms: u64) -> Vec<Check> {
     let name = facts.table.host;
     let mut checks = Vec::new();
     for file in facts.files() {
         if let Some(error) = &file.error {
-            let words = format!("{} cannot be read: {error}", file.path.display());
+            let words = format!("{} cannot be read: {error}", file.path);
             checks.push(Check::fault(name, finding::UNREADABLE, words).fix("mend the file"));
         }
     }
@@ -119,7 +136,7 @@ pub fn host(facts: &Facts, now_ms: u64) -> Vec<Check> {
     if let Some(sent) = &facts.sent {
         checks.extend(super::drift::host(facts.table, sent));
     }
-    checks.extend(never_fired(facts));
+    checks.extend(never_fired(facts, now_ms));
     if checks.is_empty() {
         checks.push(Check::ok(name, well(facts, now_ms)));
     }
@@ -141,12 +158,11 @@ fn programs(facts: &Facts) -> Option<Check> {
     let gone = other.iter().find(|(_, program)| !is_program(program));
     let (check, file) = match (gone, other.first()) {
         (Some((file, program)), _) => {
-            let words = format!("{} runs {}, which is not there", file.path.display(), program.display());
+            let words = format!("{} runs {}, which is not there", file.path, program.display());
             (Check::fault(facts.table.host, finding::PROGRAM_MISSING, words), file)
         }
         (None, Some((file, program))) => {
-            let words =
-                format!("{} runs {}, another copy of the hook", file.path.display(), program.display());
+            let words = format!("{} runs {}, another copy of the hook", file.path, program.display());
             (Check::warning(facts.table.host, finding::STALE_PATH, words), file)
         }
         (None, None) => {
@@ -205,10 +221,10 @@ fn twice(facts: &Facts) -> Option<Check> {
     });
     let (words, fix) = match (within, with.as_slice()) {
         (_, [user, project, ..]) => (
-            format!("registered in {} and in {}", user.path.display(), project.path.display()),
+            format!("registered in {} and in {}", user.path, project.path),
             format!("herdbook uninstall {} --project", facts.table.host),
         ),
-        (Some(file), _) => (format!("registered more than once in {}", file.path.display()), facts.install()),
+        (Some(file), _) => (format!("registered more than once in {}", file.path), facts.install()),
         (None, _) => {
             let sent = facts.sent.as_ref()?;
             let event = sent.repeats.first()?;
@@ -229,27 +245,30 @@ fn stale(facts: &Facts, is_well_so_far: bool) -> Option<Check> {
     if !is_well_so_far || !facts.user.is_stale {
         return None;
     }
-    let words = format!("entries in {} are not as this version writes them", facts.user.path.display());
+    let words = format!("entries in {} are not as this version writes them", facts.user.path);
     let check = Check::warning(facts.table.host, finding::STALE_ENTRIES, words);
     Some(check.fix(facts.install()).mend(Mend::Install(facts.table.host)))
 }
 
 fn disabled(facts: &Facts) -> Option<Check> {
     let (file, setting) = facts.files().find_map(|file| Some((file, file.disabled.as_ref()?)))?;
-    let words = format!("hooks are switched off: {setting} in {}", file.path.display());
+    let words = format!("hooks are switched off: {setting} in {}", file.path);
     Some(Check::fault(facts.table.host, finding::DISABLED, words).fix("remove that setting"))
 }
 
 fn trust(facts: &Facts) -> Option<Check> {
+    let title = facts.table.title;
+    let fix = format!("{}, or answer /hooks in {title}", facts.install());
     match &facts.trust {
-        Trust::Missing(events) if !events.is_empty() => {
-            let words =
-                format!("{} does not run {} yet: not trusted", facts.table.title, names(events, "event"));
-            let fix =
-                format!("herdbook install {}, or answer /hooks in {}", facts.table.host, facts.table.title);
+        Trust::Missing(events) => {
+            let words = format!("{title} does not run {} yet: not trusted", names(events, "event"));
             Some(Check::fault(facts.table.host, finding::UNTRUSTED, words).fix(fix))
         }
-        _ => None,
+        Trust::NotListed(why) => {
+            let words = format!("{title} does not list our hooks: {why}");
+            Some(Check::fault(facts.table.host, finding::DISABLED, words).fix(fix))
+        }
+        Trust::NotNeeded | Trust::Unknown(_) => None,
     }
 }
 
@@ -259,14 +278,20 @@ fn names(names: &[String], noun: &str) -> String {
     format!("{} ({shown}{more})", counted(names.len() as u64, noun))
 }
 
-/// That a file is there proves nothing: an event must have come (case F-115).
-fn never_fired(facts: &Facts) -> Option<Check> {
-    let is_silent = facts.sent.as_ref().is_some_and(|sent| sent.count == 0);
-    is_silent.then(|| {
-        let words = format!("{}, but nothing has come yet", registered(facts));
-        let fix = format!("start a session of {}; sessions that run must be restarted", facts.table.title);
-        Check::warning(facts.table.host, finding::NEVER_FIRED, words).fix(fix)
-    })
+/// That a file is there proves nothing: an event must have come since it was written (case F-115).
+fn never_fired(facts: &Facts, now_ms: u64) -> Option<Check> {
+    let sent = facts.sent.as_ref()?;
+    let is_older = |at: &u64| sent.last_at < *at;
+    let since = match facts.installed_at {
+        _ if sent.count == 0 => "nothing has come yet".to_owned(),
+        Some(at) if is_older(&at) => {
+            format!("nothing has come since they were written {} ago", age(now_ms.saturating_sub(at)))
+        }
+        _ => return None,
+    };
+    let words = format!("{}, but {since}", registered(facts));
+    let fix = format!("start a session of {}; sessions that run must be restarted", facts.table.title);
+    Some(Check::warning(facts.table.host, finding::NEVER_FIRED, words).fix(fix))
 }
 
 fn well(facts: &Facts, now_ms: u64) -> String {
@@ -314,7 +339,8 @@ mod tests {
         Facts {
             table,
             is_there: true,
-            user: File { path: "/home/dev/.claude/settings.json".into(), ours, ..File::default() },
+            installed_at: Some(NOW_MS - 600_000),
+            user: File { path: "~/.claude/settings.json".into(), ours, ..File::default() },
             project: Vec::new(),
             trust: Trust::NotNeeded,
             sent: Some(sent),
@@ -355,6 +381,11 @@ mod tests {
         assert_eq!(found(&facts), [(Level::Warning, Some("never-fired"))]);
         facts.sent = None;
         assert_eq!(found(&facts), [(Level::Ok, None)]);
+        let mut facts = well("cursor");
+        facts.installed_at = Some(NOW_MS - 60_000);
+        assert_eq!(found(&facts), [(Level::Warning, Some("never-fired"))]);
+        let words = "nothing has come since they were written 1m ago";
+        assert!(host(&facts, NOW_MS)[0].message.ends_with(words));
     }
 
     #[test]
@@ -382,11 +413,11 @@ mod tests {
     #[test]
     fn two_registrations_are_named_with_both_files() {
         let mut facts = well("claude");
-        let path = PathBuf::from("/srv/demo/.claude/settings.json");
+        let path = "/srv/demo/.claude/settings.json".to_owned();
         facts.project = vec![File { path, ours: facts.user.ours.clone(), ..File::default() }];
         let checks = host(&facts, NOW_MS);
         assert_eq!(found(&facts), [(Level::Warning, Some("registered-twice"))]);
-        let words = "registered in /home/dev/.claude/settings.json and in /srv/demo/.claude/settings.json";
+        let words = "registered in ~/.claude/settings.json and in /srv/demo/.claude/settings.json";
         assert_eq!(checks[0].message, words);
         let mut facts = well("claude");
         facts.user.ours.push(facts.user.ours[0].clone());
@@ -406,6 +437,10 @@ mod tests {
         let mut facts = well("codex");
         facts.trust = Trust::Missing(vec!["Stop".into()]);
         assert_eq!(found(&facts), [(Level::Fault, Some("untrusted"))]);
+        facts.trust = Trust::NotListed("are hooks switched off there?".into());
+        assert_eq!(found(&facts), [(Level::Fault, Some("hooks-disabled"))]);
+        facts.trust = Trust::Unknown("no answer".into());
+        assert!(host(&facts, NOW_MS)[0].message.ends_with("(trust unknown: no answer)"));
         let mut facts = well("claude");
         facts.user = File { error: Some("line 3, column 1: x".into()), ..facts.user };
         facts.user.ours.clear();

@@ -9,7 +9,7 @@ use std::path::Path;
 use herdbook_wire::paths::{private_dir, socket_address};
 
 use super::check::{Check, Mend};
-use crate::commands::{Context, up};
+use crate::commands::{Context, install, up};
 use crate::error::{Problem, whole};
 use crate::printer::{Line, Style};
 use crate::setup::tmux;
@@ -45,7 +45,12 @@ pub fn mend(checks: &[Check], yes: bool, context: &mut Context<'_>) -> bool {
                 }
                 continue;
             }
-            Mend::Install(_) => continue,
+            Mend::Install(host) => {
+                if let Err(problem) = install::host(host, yes, context) {
+                    problem.tell(context.printer);
+                }
+                continue;
+            }
             Mend::Tmux => {
                 let options = tmux::Options { yes, ..tmux::Options::default() };
                 if let Err(problem) = tmux::install(context, &options) {

@@ -24,6 +24,7 @@ pub use mend::mend;
 use crate::clock::now_ms;
 use crate::env::Env;
 use crate::error::{Problem, whole};
+use crate::setup::program::find;
 use crate::setup::tmux::standing;
 
 /// Looks at everything. Changes nothing, talks to no other machine, and waits for nobody for long.
@@ -53,10 +54,10 @@ pub fn examine(env: &Env) -> Result<Vec<Check>, Problem> {
         checks.extend(service::journal(status));
     }
     let client = asked.iter().find(|socket| socket.answer.is_ok()).map(service::Socket::client);
-    checks.extend(look::hosts(env, client.as_ref()));
+    checks.extend(look::hosts(env, client.as_ref())?);
     let running = client.as_ref().and_then(|client| client.agents().ok());
     checks.extend(running.map(|running| terminals::agents(&running)));
-    let has_tmux = look::find(&["tmux"], env.path.as_deref()).is_some();
+    let has_tmux = find(&["tmux"], env.path.as_deref()).is_some();
     checks.extend(terminals::tmux(has_tmux, standing(env)));
     Ok(checks)
 }

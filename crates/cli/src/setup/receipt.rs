@@ -50,6 +50,13 @@ impl Receipts {
         serde_json::from_slice(&bytes).ok().filter(|receipt: &Receipt| receipt.path == file)
     }
 
+    /// When the receipt of a file was last written, Unix milliseconds: our entries in it are as old.
+    pub fn written_at(&self, file: &Path) -> Option<u64> {
+        let written = fs::metadata(self.place(file)).ok()?.modified().ok()?;
+        let since = written.duration_since(std::time::UNIX_EPOCH).ok()?;
+        u64::try_from(since.as_millis()).ok()
+    }
+
     /// Writes a receipt.
     ///
     /// # Errors

@@ -15,7 +15,6 @@ pub struct Target {
     /// The host.
     pub table: &'static HostTable,
     /// Its settings folder.
-    #[allow(dead_code, reason = "for the Codex part")]
     pub home: PathBuf,
     /// The project whose file it is; none for the user's own.
     pub project: Option<PathBuf>,
