@@ -29,7 +29,7 @@ const MET: [&str; 10] =
     ["hooks", "notify", "command", "http", "log", "restart", "clock", "clean", "redact", "tmux"];
 
 /// The hosts whose hooks the product reads.
-const HOSTS: [&str; 3] = ["claude", "codex", "cursor"];
+const HOSTS: [&str; 5] = ["claude", "codex", "cursor", "copilot", "opencode"];
 
 /// Needs that only single keys of a replay ask for: without them the other keys are still decided.
 const BY_KEY: [&str; 3] = ["notify", "tmux", "log"];

@@ -4,7 +4,7 @@ use herdbook_events::observation::{Facts, Observation, PaneRef, Signal, Source, 
 use herdbook_events::{CanonicalEvent, Field, Origin, Process, SessionKey};
 use serde_json::value::RawValue;
 
-use crate::{canonical_text, claude, codex, cursor};
+use crate::{canonical_text, claude, codex, copilot, cursor, opencode};
 
 /// The longest message text kept from a host, in bytes.
 const MESSAGE_BYTES: usize = 4_096;
@@ -33,6 +33,8 @@ pub fn observe(event: &CanonicalEvent, origin: &Origin) -> Vec<Observation> {
         "claude" => claude::signals::read(event, origin),
         "codex" => codex::signals::read(event, origin),
         "cursor" => cursor::signals::read(event, origin),
+        "copilot" => copilot::signals::read(event, origin),
+        "opencode" => opencode::signals::read(event, origin),
         _ => return Vec::new(),
     };
     let mode = event.native_text("permission_mode");
