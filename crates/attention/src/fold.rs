@@ -373,14 +373,16 @@ impl Attention {
                 .and_then(|open| open.tool.id.clone());
         }
         let confirmed = session.waits.iter_mut().find(|wait| {
-            wait.is_blocking()
-                && wait.agent == *agent
-                && (wait.request.is_none() || request.is_none() || wait.request.as_ref() == request)
-                && wait.tool.as_ref().is_some_and(|asked| {
-                    (asked.id.is_some() && asked.id == tool.id)
-                        || (asked.fingerprint == tool.fingerprint
-                            && (asked.id.is_none() || tool.id.is_none()))
-                })
+            let same_call = |asked: &ToolUse| {
+                (asked.id.is_some() && asked.id == tool.id)
+                    || (asked.fingerprint == tool.fingerprint && (asked.id.is_none() || tool.id.is_none()))
+            };
+            // One call may need several answers: where requests have ids, they tell.
+            let same = match (request, &wait.request) {
+                (Some(request), Some(known)) => request == known,
+                _ => wait.tool.as_ref().is_some_and(same_call),
+            };
+            same && wait.is_blocking() && wait.agent == *agent
         });
         if let Some(wait) = confirmed {
             // Three signals for one question are one wait (case F-022).

@@ -1,8 +1,8 @@
 // Herdbook's plugin for OpenCode. Written by `herdbook install opencode`, removed by `herdbook uninstall opencode`.
 //
 // It tells Herdbook what goes on and decides nothing: each event is one JSON object on the standard input of a short
-// command. The host is never made to wait longer than PATIENCE_MS, nothing is thrown into it, and without the command
-// nothing happens at all.
+// command, one command after the other. The host waits PATIENCE_MS at most, and not at all while an earlier event is
+// late; nothing is thrown into it; without the command nothing happens.
 import { spawn } from "node:child_process"
 
 const COMMAND = @@COMMAND@@
@@ -35,9 +35,9 @@ const run = (text) =>
     }
   })
 
-// One command after the other, so that events arrive in their order.
 const queue = []
 let running = false
+let late = false
 let dropped = 0
 const drain = async () => {
   if (running) return
@@ -45,6 +45,7 @@ const drain = async () => {
   while (queue.length) {
     const { text, done } = queue.shift()
     await run(text)
+    late = false
     done()
   }
   running = false
@@ -57,12 +58,14 @@ const tell = (name, data) => {
       return Promise.resolve()
     }
     const lost = dropped ? { herdbook_dropped: dropped } : {}
-    dropped = 0
     const text = JSON.stringify({ hook_event_name: name, ...data, ...lost }, short)
+    dropped = 0
     const told = new Promise((done) => queue.push({ text, done }))
+    const hurry = late
     drain()
+    if (hurry) return Promise.resolve()
     let timer
-    const enough = new Promise((done) => { timer = setTimeout(done, PATIENCE_MS); timer.unref?.() })
+    const enough = new Promise((done) => { timer = setTimeout(() => { late = true; done() }, PATIENCE_MS) })
     return Promise.race([told, enough]).finally(() => clearTimeout(timer))
   } catch {
     return Promise.resolve()

@@ -71,7 +71,8 @@ pub static TABLE: HostTable = HostTable {
         "status",
         "file",
         "event",
-        "context",
+        // Ours: so many events were not forwarded before this one, because the commands before them hung.
+        "herdbook_dropped",
     ],
     setup: Setup {
         programs: &["opencode"],
