@@ -46,6 +46,8 @@ pub struct Attention {
     tombstones: HashMap<SessionKey, u64>,
     sweep_at_ms: Option<u64>,
     focus: Option<(String, u64)>,
+    /// Sessions that only run a subagent of another one, each with that one.
+    pub(crate) child_sessions: BTreeMap<SessionKey, SessionKey>,
     withdrawn: Vec<SessionKey>,
     /// Nothing is due before this time: a lower bound, made exact each time it is reached.
     due_hint_ms: Option<u64>,
@@ -69,6 +71,7 @@ impl Attention {
             tombstones: HashMap::new(),
             sweep_at_ms: None,
             focus: None,
+            child_sessions: BTreeMap::new(),
             withdrawn: Vec::new(),
             due_hint_ms: None,
             hooked: BTreeSet::new(),
@@ -456,6 +459,7 @@ impl Attention {
         }
         session.note(at, cause);
         session.enter(Phase::Ended, at);
+        self.child_sessions.retain(|_, parent| parent != key);
         session.hidden_by = None;
         self.links_changed |= self.hooked.remove(key);
         session.children.clear();

@@ -40,8 +40,8 @@ impl Runner {
     }
 
     fn run_check(&self, case: &Case, check: &Check) -> Vec<Line> {
-        let is_replay = matches!(check.body, Body::Replay { .. });
-        if let Some(reason) = self.abilities.missing(&check.needs, &check.hosts, is_replay) {
+        let in_process = matches!(check.body, Body::Replay { .. } | Body::Table(_));
+        if let Some(reason) = self.abilities.missing(&check.needs, &check.hosts, in_process) {
             return not_run(case, check, &reason);
         }
         match &check.body {

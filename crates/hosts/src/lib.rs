@@ -5,11 +5,13 @@
 
 pub mod claude;
 pub mod codex;
+pub mod copilot;
 pub mod cursor;
 mod ecmascript;
 mod json;
 mod news;
 pub mod observe;
+pub mod opencode;
 pub mod project;
 pub mod settings;
 pub mod table;
@@ -19,10 +21,13 @@ pub use json::MAX_DEPTH;
 pub use news::{News, news};
 pub use observe::observe;
 pub use project::{Projected, Salvage, cwd, idempotency_key, project};
-pub use table::{Decode, Form, Home, HostTable, Identity, Install, Mapping, NativeEvent, Setup, Unit};
+pub use table::{
+    Decode, Form, Home, HostTable, Identity, Install, Layout, Mapping, NativeEvent, Setup, Unit,
+};
 
 /// The hosts that have a table.
-pub const HOSTS: &[&HostTable] = &[&claude::TABLE, &codex::TABLE, &cursor::TABLE];
+pub const HOSTS: &[&HostTable] =
+    &[&claude::TABLE, &codex::TABLE, &cursor::TABLE, &copilot::TABLE, &opencode::TABLE];
 
 /// Returns the table of a host, or nothing for a host that is not known.
 pub fn table(host: &str) -> Option<&'static HostTable> {

@@ -6,6 +6,7 @@
 mod hooks;
 mod house;
 mod human;
+mod ids;
 mod posted;
 mod received;
 mod replay;

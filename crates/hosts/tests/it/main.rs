@@ -5,6 +5,8 @@ mod captures;
 #[cfg(test)]
 mod ecmascript;
 #[cfg(test)]
+mod plugin;
+#[cfg(test)]
 mod settings;
 #[cfg(test)]
 mod shapes;
