@@ -291,6 +291,8 @@ pub struct HostHooks {
     pub unknown_fields: Vec<UnknownField>,
     /// Calls that could not be read.
     pub unreadable_count: u64,
+    /// Unix milliseconds of the last one of them, or null.
+    pub unreadable_at: Option<u64>,
     /// Versions of the client, where it told them, the one seen last first.
     pub versions: Vec<SeenVersion>,
     /// Events that came twice, by another registration of the same hook.

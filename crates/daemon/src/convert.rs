@@ -185,6 +185,7 @@ pub(crate) fn received((host, received): (String, Received)) -> v1::HostHooks {
         events,
         unknown_fields: received.unknown_fields.into_iter().map(field).collect(),
         unreadable_count: received.unreadable.count,
+        unreadable_at: (received.unreadable.count > 0).then_some(received.unreadable.last_ms),
         versions,
         repeats,
         host,

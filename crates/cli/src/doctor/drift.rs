@@ -11,6 +11,8 @@ use crate::text::counted;
 const TURNS: u64 = 5;
 /// After so many tool calls one of them must have come back.
 const TOOLS: u64 = 20;
+/// What came before that time is not told any more.
+const RECENT_MS: u64 = 7 * 24 * 60 * 60 * 1_000;
 /// So many unknown names are spelt out.
 const NAMED: usize = 4;
 
@@ -18,10 +20,11 @@ const NAMED: usize = 4;
 ///
 /// An event counts as never seen only where every turn has one: after 5 turns there must have been a prompt and a turn
 /// end, after 20 tool calls a result. Everything else (compaction, elicitation, subagents, …) may rightly never happen.
-pub fn host(table: &HostTable, sent: &HostHooks) -> Vec<Check> {
+pub fn host(table: &HostTable, sent: &HostHooks, now_ms: u64) -> Vec<Check> {
+    let is_recent = |at: u64| now_ms.saturating_sub(at) < RECENT_MS;
     let mut checks = never_seen(table, sent);
-    checks.extend(unknown(table, sent));
-    if sent.unreadable_count > 0 {
+    checks.extend(unknown(table, sent, &is_recent));
+    if sent.unreadable_at.is_some_and(is_recent) {
         let words = format!("{} could not be read", counted(sent.unreadable_count, "hook call"));
         checks.push(
             Check::warning(table.host, finding::UNREADABLE_SENT, words)
@@ -69,11 +72,19 @@ fn registered(table: &HostTable, families: &[Family]) -> Option<&'static str> {
         .map(|event| event.name)
 }
 
-fn unknown(table: &HostTable, sent: &HostHooks) -> Option<Check> {
-    let events: Vec<&str> =
-        sent.events.iter().filter(|event| !event.known).map(|event| event.event.as_str()).collect();
-    let fields: Vec<String> =
-        sent.unknown_fields.iter().map(|field| format!("{} ({})", field.field, field.event)).collect();
+fn unknown(table: &HostTable, sent: &HostHooks, is_recent: &dyn Fn(u64) -> bool) -> Option<Check> {
+    let events: Vec<&str> = sent
+        .events
+        .iter()
+        .filter(|event| !event.known && is_recent(event.last_at))
+        .map(|event| event.event.as_str())
+        .collect();
+    let fields: Vec<String> = sent
+        .unknown_fields
+        .iter()
+        .filter(|field| is_recent(field.last_at))
+        .map(|field| format!("{} ({})", field.field, field.event))
+        .collect();
     let mut parts = Vec::new();
     for (noun, names) in [("event", events), ("field", fields.iter().map(String::as_str).collect())] {
         if !names.is_empty() {
@@ -99,6 +110,8 @@ mod tests {
 
     use super::*;
 
+    const NOW_MS: u64 = 1_800_000_000_000;
+
     fn sent(events: &[(&str, u64)]) -> HostHooks {
         let table = herdbook_hosts::table("claude").unwrap();
         let event = |(name, count): &(&str, u64)| {
@@ -109,6 +122,7 @@ mod tests {
                 family,
                 known: known.is_some(),
                 count: *count,
+                last_at: NOW_MS - 1_000,
                 ..HookEvent::default()
             }
         };
@@ -120,7 +134,7 @@ mod tests {
     }
 
     fn of(sent: &HostHooks) -> Vec<(Option<&'static str>, String)> {
-        let checks = host(herdbook_hosts::table("claude").unwrap(), sent);
+        let checks = host(herdbook_hosts::table("claude").unwrap(), sent, NOW_MS);
         checks.into_iter().map(|check| (check.finding, check.message)).collect()
     }
 
@@ -144,11 +158,15 @@ mod tests {
         let field = |field: &str| UnknownField {
             field: field.into(),
             event: "Stop".into(),
+            last_at: NOW_MS - RECENT_MS + 1,
             ..UnknownField::default()
         };
         sent.unknown_fields = ["a", "b", "c", "d", "e"].map(field).into();
         let words = "sends what this version does not know, 1 event: Dreamed; 5 fields: a (Stop), b (Stop), c (Stop), \
                      d (Stop), …";
         assert_eq!(of(&sent), [(Some("unknown-sent"), words.to_owned())]);
+        sent.events.iter_mut().for_each(|event| event.last_at = 0);
+        sent.unknown_fields.iter_mut().for_each(|field| field.last_at = 0);
+        assert_eq!(of(&sent), [], "long ago");
     }
 }

@@ -2,14 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use herdbook_api::v1::HostHooks;
+use herdbook_api::v1::{HookEvent, HostHooks};
 use herdbook_hosts::{Form, HostTable, settings};
 
-use super::check::{Check, Mend, finding};
+use super::check::{Check, Level, Mend, finding};
 use crate::text::{age, counted};
 
 /// So many names of missing events are spelt out.
 const NAMED: usize = 4;
+/// So many different events must have come twice: a single one may be the agent's own doing (case F-006).
+const TWICE: usize = 3;
 
 /// One of our entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,9 +136,12 @@ pub fn host(facts: &Facts, now_ms: u64) -> Vec<Check> {
     checks.extend(trust(facts));
     checks.extend(stale(facts, checks.is_empty()));
     if let Some(sent) = &facts.sent {
-        checks.extend(super::drift::host(facts.table, sent));
+        checks.extend(super::drift::host(facts.table, sent, now_ms));
     }
-    checks.extend(never_fired(facts, now_ms));
+    // Where hooks cannot run, it is said why nothing comes.
+    if checks.iter().all(|check| check.level != Level::Fault) {
+        checks.extend(never_fired(facts, now_ms));
+    }
     if checks.is_empty() {
         checks.push(Check::ok(name, well(facts, now_ms)));
     }
@@ -144,7 +149,7 @@ pub fn host(facts: &Facts, now_ms: u64) -> Vec<Check> {
 }
 
 fn not_installed(facts: &Facts) -> Check {
-    let words = format!("{} is here, and none of its hooks are ours", facts.table.title);
+    let words = format!("{} is here, without our hooks", facts.table.title);
     Check::warning(facts.table.host, finding::NOT_INSTALLED, words).fix(facts.install())
 }
 
@@ -226,18 +231,26 @@ fn twice(facts: &Facts) -> Option<Check> {
         ),
         (Some(file), _) => (format!("registered more than once in {}", file.path), facts.install()),
         (None, _) => {
-            let sent = facts.sent.as_ref()?;
-            let event = sent.repeats.first()?;
-            let count: u64 = sent.repeats.iter().map(|event| event.count).sum();
+            let events = came_twice(facts.sent.as_ref()?);
+            if events.len() < TWICE {
+                return None;
+            }
             let words = format!(
-                "{} came twice ({}): it is registered in another place, too, or sessions run in the home folder",
-                counted(count, "event"),
-                event.event
+                "{} came twice: registered in another place, too, or sessions run in the home folder",
+                names(&events, "event")
             );
             (words, "look for herdbook-hook in the project's settings and in plugins".to_owned())
         }
     };
     Some(Check::warning(facts.table.host, finding::REGISTERED_TWICE, words).fix(fix))
+}
+
+/// The events that came twice when they came last. So what was mended is forgotten with the next call.
+fn came_twice(sent: &HostHooks) -> Vec<String> {
+    let is_last = |repeat: &&HookEvent| {
+        sent.events.iter().any(|one| one.event == repeat.event && one.last_at == repeat.last_at)
+    };
+    sent.repeats.iter().filter(is_last).map(|repeat| repeat.event.clone()).collect()
 }
 
 /// Entries that are there and run the right program, but are not as this version writes them.
@@ -262,7 +275,8 @@ fn trust(facts: &Facts) -> Option<Check> {
     match &facts.trust {
         Trust::Missing(events) => {
             let words = format!("{title} does not run {} yet: not trusted", names(events, "event"));
-            Some(Check::fault(facts.table.host, finding::UNTRUSTED, words).fix(fix))
+            let check = Check::fault(facts.table.host, finding::UNTRUSTED, words).fix(fix);
+            Some(check.mend(Mend::Install(facts.table.host)))
         }
         Trust::NotListed(why) => {
             let words = format!("{title} does not list our hooks: {why}");
@@ -290,7 +304,7 @@ fn never_fired(facts: &Facts, now_ms: u64) -> Option<Check> {
         _ => return None,
     };
     let words = format!("{}, but {since}", registered(facts));
-    let fix = format!("start a session of {}; sessions that run must be restarted", facts.table.title);
+    let fix = format!("start {}, or restart it where it runs", facts.table.title);
     Some(Check::warning(facts.table.host, finding::NEVER_FIRED, words).fix(fix))
 }
 
@@ -317,9 +331,6 @@ fn registered(facts: &Facts) -> String {
 
 #[cfg(test)]
 mod tests {
-    use herdbook_api::v1::HookEvent;
-
-    use super::super::check::Level;
     use super::*;
 
     const NOW_MS: u64 = 1_800_000_000_000;
@@ -424,9 +435,14 @@ mod tests {
         assert_eq!(found(&facts), [(Level::Warning, Some("registered-twice"))]);
         // A place that is not looked into shows by what came.
         let mut facts = well("claude");
-        let repeat = HookEvent { event: "Stop".into(), count: 2, ..HookEvent::default() };
-        facts.sent.as_mut().unwrap().repeats = vec![repeat];
+        let event = |event: &&str| HookEvent { event: (*event).into(), last_at: 7, ..HookEvent::default() };
+        let sent = facts.sent.as_mut().unwrap();
+        sent.events = ["SessionStart", "Stop", "UserPromptSubmit"].iter().map(event).collect();
+        sent.repeats = sent.events.clone();
         assert_eq!(found(&facts), [(Level::Warning, Some("registered-twice"))]);
+        // The last prompt came once.
+        facts.sent.as_mut().unwrap().events[2].last_at = 8;
+        assert_eq!(found(&facts), [(Level::Ok, None)]);
     }
 
     #[test]

@@ -208,7 +208,7 @@ pub fn journal(status: &Status) -> Vec<Check> {
         checks.push(Check::warning("journal", finding::DAMAGED, words));
     }
     if checks.is_empty() {
-        checks.push(Check::ok("journal", format!("{} records", journal.written_seq)));
+        checks.push(Check::ok("journal", counted(journal.written_seq, "record")));
     }
     checks
 }

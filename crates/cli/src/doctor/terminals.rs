@@ -47,7 +47,7 @@ pub fn tmux(is_there: bool, standing: Result<Standing, String>) -> Option<Check>
 /// Counts the agents that run and that no hook was seen of.
 pub fn agents(agents: &[Agent]) -> Check {
     if agents.is_empty() {
-        return Check::ok("agents", "every agent that runs here has sent something");
+        return Check::ok("agents", "no agent runs without hooks");
     }
     let mut by_host: BTreeMap<&str, u64> = BTreeMap::new();
     for agent in agents {
