@@ -30,6 +30,8 @@ pub struct Change {
     pub file: SettingsFile,
     /// What becomes of it.
     pub edit: Edit,
+    /// Events that are left out because nobody knows whether the installed client has them.
+    pub unsure: Vec<&'static str>,
     receipt: Option<Receipt>,
 }
 
@@ -59,9 +61,13 @@ impl Change {
         let old = change.text()?;
         let new = settings::install(change.target.table, version, command, old);
         let new = new.map_err(|source| change.refused(source))?;
+        let entries = settings::list(change.target.table, &new).unwrap_or_default();
+        let unsure = settings::unsure(change.target.table, version).map(|event| event.name);
+        let unsure = unsure.filter(|name| !entries.iter().any(|entry| entry.event == *name)).collect();
         if old != Some(&new) {
             change.edit = Edit::Write(new);
         }
+        change.unsure = unsure;
         Ok(change)
     }
 
@@ -99,7 +105,7 @@ impl Change {
     fn open(target: Target, receipts: &Receipts) -> Result<Change, Refusal> {
         let file = SettingsFile::open(&target.file, &target.bases)?;
         let receipt = receipts.load(&target.file);
-        Ok(Change { target, file, edit: Edit::Nothing, receipt })
+        Ok(Change { target, file, edit: Edit::Nothing, unsure: Vec::new(), receipt })
     }
 
     /// The file's text as it is.

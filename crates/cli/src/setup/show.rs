@@ -40,6 +40,14 @@ pub fn change(
 ) -> Result<(), Problem> {
     let file = short(&change.target.file, home);
     host(printer, change.target.table.host, &format!("{file}: {}", summary(change)));
+    if !change.unsure.is_empty() {
+        let without = change.unsure.join(", ");
+        host(
+            printer,
+            change.target.table.host,
+            &format!("its version is not known, so without {without}; put it on PATH and install again"),
+        );
+    }
     if as_diff && change.edit != Edit::Nothing {
         let new = match &change.edit {
             Edit::Write(text) => Some(text.as_str()),

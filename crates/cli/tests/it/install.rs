@@ -382,6 +382,8 @@ fn only_hosts_that_are_here_are_done_and_only_events_that_they_know() {
     let none = machine.run(&["install", "--yes"]);
     assert_eq!(none.code, 1);
     assert!(none.stderr.contains("error: no coding agent was found\nhint: name one"), "{}", none.stderr);
+    let unknown = machine.run(&["install", "codex", "--dry-run"]);
+    assert!(unknown.stderr.contains("its version is not known, so without Interrupt;"), "{}", unknown.stderr);
     machine.script("codex", "echo codex-cli 0.149.0");
     fs::create_dir(machine.home().join(".cursor")).unwrap();
     let ran = machine.run(&["install", "--yes"]);

@@ -230,9 +230,7 @@ fn tidy(
     before: Before<'_>,
 ) -> Result<Option<String>, SettingsError> {
     let theirs = match before {
-        Before::Text(before) => {
-            Document::parse(before.strip_prefix(super::MARK).unwrap_or(before)).ok().map(Theirs::of)
-        }
+        Before::Text(before) => Document::parse(before).ok().map(Theirs::of),
         Before::Unknown | Before::NoFile => None,
     };
     let theirs = theirs.unwrap_or_default();

@@ -123,7 +123,7 @@ fn a_missing_or_empty_file_is_begun_and_given_back() {
         let parsed: serde_json::Value = serde_json::from_str(&fresh).unwrap();
         assert_eq!(parsed["hooks"].as_object().unwrap().len(), events(&table, VERSION).count());
         assert_eq!(remove(&table, &fresh, Before::NoFile).unwrap(), None, "{}", table.host);
-        for blank in ["", "\n", "  \r\n"] {
+        for blank in ["", "\n", "  \r\n", "\u{feff}"] {
             let installed = install(&table, VERSION, &command, Some(blank)).unwrap();
             let removed = remove(&table, &installed, Before::Text(blank)).unwrap();
             assert_eq!(removed.as_deref(), Some(blank), "{}", table.host);
@@ -261,6 +261,7 @@ fn only_events_that_the_version_knows_are_written() {
     let new = install(&codex::TABLE, Some("0.171.0"), &command, None).unwrap();
     let old = install(&codex::TABLE, Some("0.149.0"), &command, Some(&new)).unwrap();
     assert!(new.contains("\"Interrupt\": [{") && !old.contains("Interrupt\": [{"), "{old}");
+    assert_eq!(install(&codex::TABLE, None, &command, Some(&new)).unwrap(), new, "what is there stays");
     assert!(new.contains("\"timeout\": 3}"), "the host grants no more for some events");
 }
 
