@@ -117,6 +117,15 @@ impl Change {
         text.map_err(|source| self.refused(source))
     }
 
+    /// The file's text as it will be; nothing where there will be no file.
+    pub fn text_after(&self) -> Option<&str> {
+        match &self.edit {
+            Edit::Nothing => self.text().ok().flatten(),
+            Edit::Write(text) => Some(text),
+            Edit::Remove => None,
+        }
+    }
+
     /// Counts what the change does to our entries.
     pub fn counts(&self) -> Counts {
         let list = |text: Option<&str>| {

@@ -127,7 +127,7 @@ fn what_was_not_there_is_not_there_afterwards() {
             let run = |word| machine.run(&[&[word, table.host, "--yes"], scope].concat());
             let ran = run("install");
             assert_eq!(ran.code, 0, "{}", ran.stderr);
-            assert!(ran.stderr.contains(": new file, add "), "{}", ran.stderr);
+            assert!(ran.stderr.contains(": new file, "), "{}", ran.stderr);
             let file = if scope.is_empty() {
                 machine.file(table)
             } else {

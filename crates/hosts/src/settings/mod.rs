@@ -9,6 +9,7 @@
 mod command;
 mod document;
 mod entries;
+mod layout;
 mod plugin;
 mod version;
 

@@ -7,6 +7,8 @@ mod ecmascript;
 #[cfg(test)]
 mod settings;
 #[cfg(test)]
+mod settings_generated;
+#[cfg(test)]
 mod shapes;
 #[cfg(test)]
 mod shared;
