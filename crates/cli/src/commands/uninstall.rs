@@ -1,5 +1,7 @@
 //! `herdbook uninstall`: our hooks out of the agents' settings.
 
+use herdbook_wire::paths::state_dir;
+
 use super::Context;
 use crate::error::Problem;
 use crate::exit::Exit;
@@ -27,7 +29,15 @@ struct Uninstall;
 /// # Errors
 /// As [`session::run`].
 pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
-    session::run(context, &args.options, &Uninstall)
+    let exit = session::run(context, &args.options, &Uninstall)?;
+    if args.options.hosts.is_empty() && args.options.project.is_none() && !args.options.dry_run {
+        for receipt in Receipts::of(&state_dir(&context.env.places)?).of_projects() {
+            let file = show::short(&receipt.path, context.env.home());
+            let words = format!("still installed in {file}: run this with --project and its folder");
+            show::warning(context.printer, &words);
+        }
+    }
+    Ok(exit)
 }
 
 impl Work for Uninstall {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use herdbook_hosts::settings::{self, Before, Entry};
 
 use super::file::SettingsFile;
-use super::receipt::{Receipt, Receipts, hash};
+use super::receipt::{PROJECT, Receipt, Receipts, USER, hash};
 use super::refusal::Refusal;
 use super::target::Target;
 
@@ -169,7 +169,7 @@ impl Change {
         let receipt = Receipt {
             path: self.target.file.clone(),
             host: host.to_owned(),
-            scope: if self.target.project.is_some() { "project" } else { "user" }.to_owned(),
+            scope: if self.target.project.is_some() { PROJECT } else { USER }.to_owned(),
             written: hash(new.as_bytes()),
             before,
             folders: self.file.missing_folders().into_iter().chain(made).collect(),

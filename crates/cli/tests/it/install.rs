@@ -122,6 +122,13 @@ fn settings_of_every_host_come_back_to_the_byte() {
 fn what_was_not_there_is_not_there_afterwards() {
     let machine = Machine::new();
     fs::create_dir(machine.home().join("project")).unwrap();
+    fs::create_dir(machine.home().join(".claude")).unwrap();
+    assert_eq!(machine.run(&["install", "claude", "--yes", "--project", "home/project"]).code, 0);
+    let ran = machine.run(&["uninstall", "--yes"]);
+    let words = "warning: still installed in ~/project/.claude/settings.json: run this with --project";
+    assert!(ran.stderr.contains(words), "{}", ran.stderr);
+    assert_eq!(machine.run(&["uninstall", "--yes", "--project", "home/project"]).code, 0);
+    fs::remove_dir(machine.home().join(".claude")).unwrap();
     for scope in [&[][..], &["--project", "home/project"][..]] {
         for table in HOSTS {
             let run = |word| machine.run(&[&[word, table.host, "--yes"], scope].concat());
