@@ -69,13 +69,31 @@ impl Work for Install {
         Change::to_install(target, version.as_deref(), &command, receipts)
     }
 
-    fn apply(&self, context: &mut Context<'_>, change: &Change, receipts: &Receipts) -> Result<(), Refusal> {
+    fn preview(
+        &self,
+        context: &mut Context<'_>,
+        change: &Change,
+        receipts: &Receipts,
+        as_diff: bool,
+    ) -> Result<bool, Problem> {
+        let trust = Trust { target: &change.target, backups: &receipts.backups };
+        let text = change.text_after().unwrap_or_default();
+        trust::preview_install(context.printer, trust, text, as_diff)
+    }
+
+    fn apply(
+        &self,
+        context: &mut Context<'_>,
+        change: &Change,
+        receipts: &Receipts,
+        agreed: bool,
+    ) -> Result<(), Refusal> {
         let host = change.target.table.host;
         if let Some(copy) = change.install(receipts)? {
             let copy = show::short(&copy, context.env.home());
-            show::host(context.printer, host, &format!("the file as it was: {copy}"));
+            show::host(context.printer, host, &format!("copy of the file as it was: {copy}"));
         }
-        let rest = trust::after_install(Trust { target: &change.target, backups: &receipts.backups });
+        let rest = trust::after_install(Trust { target: &change.target, backups: &receipts.backups }, agreed);
         let restart = || format!("restart running sessions of {}", change.target.table.title);
         let next = match (rest, &change.edit) {
             (Some(rest), _) => Some(rest),

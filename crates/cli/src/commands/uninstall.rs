@@ -1,5 +1,7 @@
 //! `herdbook uninstall`: our hooks out of the agents' settings.
 
+use herdbook_wire::paths::state_dir;
+
 use super::Context;
 use crate::error::Problem;
 use crate::exit::Exit;
@@ -27,7 +29,15 @@ struct Uninstall;
 /// # Errors
 /// As [`session::run`].
 pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
-    session::run(context, &args.options, &Uninstall)
+    let exit = session::run(context, &args.options, &Uninstall)?;
+    if args.options.hosts.is_empty() && args.options.project.is_none() && !args.options.dry_run {
+        for receipt in Receipts::of(&state_dir(&context.env.places)?).of_projects() {
+            let file = show::short(&receipt.path, context.env.home());
+            let words = format!("still installed in {file}: run this with --project and its folder");
+            show::warning(context.printer, &words);
+        }
+    }
+    Ok(exit)
 }
 
 impl Work for Uninstall {
@@ -35,14 +45,32 @@ impl Work for Uninstall {
         Change::to_uninstall(target, receipts)
     }
 
-    fn apply(&self, context: &mut Context<'_>, change: &Change, receipts: &Receipts) -> Result<(), Refusal> {
+    fn preview(
+        &self,
+        context: &mut Context<'_>,
+        change: &Change,
+        receipts: &Receipts,
+        as_diff: bool,
+    ) -> Result<bool, Problem> {
+        let trust = Trust { target: &change.target, backups: &receipts.backups };
+        let text = change.text().ok().flatten().unwrap_or_default();
+        trust::preview_uninstall(context.printer, trust, text, as_diff)
+    }
+
+    fn apply(
+        &self,
+        context: &mut Context<'_>,
+        change: &Change,
+        receipts: &Receipts,
+        agreed: bool,
+    ) -> Result<(), Refusal> {
         let host = change.target.table.host;
         let text = change.text()?.unwrap_or_default();
-        let rest =
-            trust::before_uninstall(Trust { target: &change.target, backups: &receipts.backups }, text);
+        let trust = Trust { target: &change.target, backups: &receipts.backups };
+        let rest = trust::before_uninstall(trust, text, agreed);
         if let Some(copy) = change.uninstall(receipts)? {
             let copy = show::short(&copy, context.env.home());
-            show::host(context.printer, host, &format!("the file as it was: {copy}"));
+            show::host(context.printer, host, &format!("copy of the file as it was: {copy}"));
         }
         if let Some(rest) = rest {
             show::host(context.printer, host, &format!("next: {rest}"));

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use herdbook_hosts::settings::{self, Before, Entry};
 
 use super::file::SettingsFile;
-use super::receipt::{Receipt, Receipts, hash};
+use super::receipt::{PROJECT, Receipt, Receipts, USER, hash};
 use super::refusal::Refusal;
 use super::target::Target;
 
@@ -30,6 +30,8 @@ pub struct Change {
     pub file: SettingsFile,
     /// What becomes of it.
     pub edit: Edit,
+    /// Events that are left out because nobody knows whether the installed client has them.
+    pub unsure: Vec<&'static str>,
     receipt: Option<Receipt>,
 }
 
@@ -59,9 +61,13 @@ impl Change {
         let old = change.text()?;
         let new = settings::install(change.target.table, version, command, old);
         let new = new.map_err(|source| change.refused(source))?;
+        let entries = settings::list(change.target.table, &new).unwrap_or_default();
+        let unsure = settings::unsure(change.target.table, version).map(|event| event.name);
+        let unsure = unsure.filter(|name| !entries.iter().any(|entry| entry.event == *name)).collect();
         if old != Some(&new) {
             change.edit = Edit::Write(new);
         }
+        change.unsure = unsure;
         Ok(change)
     }
 
@@ -99,7 +105,7 @@ impl Change {
     fn open(target: Target, receipts: &Receipts) -> Result<Change, Refusal> {
         let file = SettingsFile::open(&target.file, &target.bases)?;
         let receipt = receipts.load(&target.file);
-        Ok(Change { target, file, edit: Edit::Nothing, receipt })
+        Ok(Change { target, file, edit: Edit::Nothing, unsure: Vec::new(), receipt })
     }
 
     /// The file's text as it is.
@@ -109,6 +115,15 @@ impl Change {
     pub fn text(&self) -> Result<Option<&str>, Refusal> {
         let text = self.file.bytes.as_deref().map(settings::text).transpose();
         text.map_err(|source| self.refused(source))
+    }
+
+    /// The file's text as it will be; nothing where there will be no file.
+    pub fn text_after(&self) -> Option<&str> {
+        match &self.edit {
+            Edit::Nothing => self.text().ok().flatten(),
+            Edit::Write(text) => Some(text),
+            Edit::Remove => None,
+        }
     }
 
     /// Counts what the change does to our entries.
@@ -154,7 +169,7 @@ impl Change {
         let receipt = Receipt {
             path: self.target.file.clone(),
             host: host.to_owned(),
-            scope: if self.target.project.is_some() { "project" } else { "user" }.to_owned(),
+            scope: if self.target.project.is_some() { PROJECT } else { USER }.to_owned(),
             written: hash(new.as_bytes()),
             before,
             folders: self.file.missing_folders().into_iter().chain(made).collect(),

@@ -107,11 +107,11 @@ fn check_folder_of(path: &Path, bases: &[PathBuf]) -> Result<(), Refusal> {
 /// Returns the path without symlinks, when it is inside one of the bases.
 fn inside(path: &Path, named: &Path, bases: &[PathBuf]) -> Result<PathBuf, Refusal> {
     let real = fs::canonicalize(path).map_err(Refusal::io("look at", path))?;
-    let is_inside =
-        bases.iter().map(|base| fs::canonicalize(base).unwrap_or_else(|_| base.clone())).any(|base| {
-            // A folder that is still to be made is above nothing yet: its parent may be above the base.
-            real.starts_with(&base) || base.starts_with(&real)
-        });
+    let is_inside = bases.iter().any(|base| match fs::canonicalize(base) {
+        Ok(base) => real.starts_with(base),
+        // It is still to be made, below what we look at.
+        Err(_) => base.starts_with(&real),
+    });
     if is_inside {
         return Ok(real);
     }
@@ -129,4 +129,39 @@ fn may_write(path: &Path, found: &Metadata) -> Result<(), Refusal> {
         return Err(Refusal::ReadOnly { path: path.to_owned() });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "another program writes as it likes")]
+    fn a_file_that_changed_since_we_read_it_is_left_alone() {
+        let scratch = tempfile::tempdir().unwrap();
+        let bases = [scratch.path().to_owned()];
+        let path = scratch.path().join("settings.json");
+        let missing = SettingsFile::open(&path, &bases).unwrap();
+        fs::write(&path, b"{}").unwrap();
+        let seen = SettingsFile::open(&path, &bases).unwrap();
+        assert!(matches!(missing.write(b"ours", false), Err(Refusal::Changed { .. })));
+        fs::write(&path, b"{\"theirs\": 1}").unwrap();
+        assert!(matches!(seen.write(b"ours", false), Err(Refusal::Changed { .. })));
+        assert!(matches!(seen.remove(), Err(Refusal::Changed { .. })));
+        assert_eq!(fs::read(&path).unwrap(), b"{\"theirs\": 1}");
+        let seen = SettingsFile::open(&path, &bases).unwrap();
+        seen.write(b"ours", false).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"ours");
+    }
+
+    #[test]
+    fn a_base_that_is_still_to_be_made_is_no_way_out() {
+        let scratch = tempfile::tempdir().unwrap();
+        let [home, new] = ["home", "new/config"].map(|name| scratch.path().join(name));
+        fs::create_dir(&home).unwrap();
+        std::os::unix::fs::symlink("/", home.join(".claude")).unwrap();
+        let away = SettingsFile::open(&home.join(".claude/x/settings.json"), std::slice::from_ref(&home));
+        assert!(matches!(away, Err(Refusal::Away { .. })), "{away:?}");
+        SettingsFile::open(&new.join("settings.json"), &[home, new.clone()]).unwrap();
+    }
 }

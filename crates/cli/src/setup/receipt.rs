@@ -12,6 +12,11 @@ use sha2::{Digest as _, Sha256};
 
 use super::refusal::Refusal;
 
+/// The scope of the user's own settings.
+pub const USER: &str = "user";
+/// The scope of a project's settings.
+pub const PROJECT: &str = "project";
+
 /// The receipt of one settings file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
@@ -19,7 +24,7 @@ pub struct Receipt {
     pub path: PathBuf,
     /// The host.
     pub host: String,
-    /// `user` or `project`.
+    /// [`USER`] or [`PROJECT`].
     pub scope: String,
     /// SHA-256 of the file as we wrote it.
     pub written: String,
@@ -55,6 +60,16 @@ impl Receipts {
         let written = fs::metadata(self.place(file)).ok()?.modified().ok()?;
         let since = written.duration_since(std::time::UNIX_EPOCH).ok()?;
         u64::try_from(since.as_millis()).ok()
+    }
+
+    /// Returns the receipts of project files, sorted by file.
+    pub fn of_projects(&self) -> Vec<Receipt> {
+        let entries = fs::read_dir(&self.installed).into_iter().flatten().filter_map(Result::ok);
+        let texts = entries.filter_map(|entry| fs::read(entry.path()).ok());
+        let all = texts.filter_map(|text| serde_json::from_slice::<Receipt>(&text).ok());
+        let mut receipts: Vec<Receipt> = all.filter(|receipt| receipt.scope == PROJECT).collect();
+        receipts.sort_by(|one, other| one.path.cmp(&other.path));
+        receipts
     }
 
     /// Writes a receipt.

@@ -46,11 +46,29 @@ pub trait Work {
     /// The host is left out, with the reason.
     fn plan(&self, target: Target, receipts: &Receipts) -> Result<Change, Refusal>;
 
-    /// Makes it, and tells what came of it.
+    /// Shows what else it changes beside the host's settings. Returns whether there is anything to agree to.
+    ///
+    /// # Errors
+    /// stdout could not be written.
+    fn preview(
+        &self,
+        context: &mut Context<'_>,
+        change: &Change,
+        receipts: &Receipts,
+        as_diff: bool,
+    ) -> Result<bool, Problem>;
+
+    /// Makes it, and tells what came of it. Where there was nothing to agree to, nobody `agreed`.
     ///
     /// # Errors
     /// As [`Work::plan`].
-    fn apply(&self, context: &mut Context<'_>, change: &Change, receipts: &Receipts) -> Result<(), Refusal>;
+    fn apply(
+        &self,
+        context: &mut Context<'_>,
+        change: &Change,
+        receipts: &Receipts,
+        agreed: bool,
+    ) -> Result<(), Refusal>;
 
     /// Does the same to tmux.
     ///
@@ -91,11 +109,14 @@ fn run_hosts(
     let home = context.env.home().map(str::to_owned);
     let mut exit = Exit::Ok;
     let mut changes = Vec::new();
+    let mut is_idle = true;
     for target in targets(&context.env, hosts, options.project.as_deref())? {
         let host = target.table.host;
         match work.plan(target, &receipts) {
             Ok(change) => {
                 show::change(context.printer, &change, home.as_deref(), options.dry_run)?;
+                let more = work.preview(context, &change, &receipts, options.dry_run)?;
+                is_idle &= change.edit == Edit::Nothing && !more;
                 changes.push(change);
             }
             Err(refusal) => {
@@ -107,14 +128,14 @@ fn run_hosts(
     if options.dry_run {
         return Ok(exit);
     }
-    let is_idle = changes.iter().all(|change| change.edit == Edit::Nothing);
-    if !is_idle && !options.yes && !agrees(context.printer)? {
+    let agreed = options.yes || (!is_idle && agrees(context.printer)?);
+    if !is_idle && !agreed {
         return Err(Problem::Declined);
     }
     private_state(&state)?;
     prepare(&receipts.backups)?;
     for change in &changes {
-        if let Err(refusal) = work.apply(context, change, &receipts) {
+        if let Err(refusal) = work.apply(context, change, &receipts, agreed) {
             exit = Exit::Failed;
             show::refusal(context.printer, change.target.table.host, &refusal);
         }

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use herdbook_hosts::Form;
+
 use super::change::{Change, Edit};
 use super::diff;
 use super::refusal::Refusal;
@@ -40,12 +42,16 @@ pub fn change(
 ) -> Result<(), Problem> {
     let file = short(&change.target.file, home);
     host(printer, change.target.table.host, &format!("{file}: {}", summary(change)));
+    if !change.unsure.is_empty() {
+        let without = change.unsure.join(", ");
+        host(
+            printer,
+            change.target.table.host,
+            &format!("its version is not known, so without {without}; put it on PATH and install again"),
+        );
+    }
     if as_diff && change.edit != Edit::Nothing {
-        let new = match &change.edit {
-            Edit::Write(text) => Some(text.as_str()),
-            Edit::Nothing | Edit::Remove => None,
-        };
-        diff::print(printer, &change.target.file, change.text().ok().flatten(), new)?;
+        diff::print(printer, &change.target.file, change.text().ok().flatten(), change.text_after())?;
     }
     Ok(())
 }
@@ -60,7 +66,10 @@ fn summary(change: &Change) -> String {
             .into_iter()
             .flatten()
             .collect();
+    let is_plugin = matches!(change.target.table.setup.form, Form::Plugin(_));
     match &change.edit {
+        Edit::Write(_) if is_plugin && change.file.bytes.is_none() => "new file, our plugin".to_owned(),
+        Edit::Write(_) if is_plugin => "write our plugin anew".to_owned(),
         Edit::Nothing => "nothing to do".to_owned(),
         Edit::Remove => "remove the file, which is ours".to_owned(),
         Edit::Write(_) if change.file.bytes.is_none() => format!("new file, {}", parts.join(", ")),

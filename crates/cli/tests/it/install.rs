@@ -122,12 +122,19 @@ fn settings_of_every_host_come_back_to_the_byte() {
 fn what_was_not_there_is_not_there_afterwards() {
     let machine = Machine::new();
     fs::create_dir(machine.home().join("project")).unwrap();
+    fs::create_dir(machine.home().join(".claude")).unwrap();
+    assert_eq!(machine.run(&["install", "claude", "--yes", "--project", "home/project"]).code, 0);
+    let ran = machine.run(&["uninstall", "--yes"]);
+    let words = "warning: still installed in ~/project/.claude/settings.json: run this with --project";
+    assert!(ran.stderr.contains(words), "{}", ran.stderr);
+    assert_eq!(machine.run(&["uninstall", "--yes", "--project", "home/project"]).code, 0);
+    fs::remove_dir(machine.home().join(".claude")).unwrap();
     for scope in [&[][..], &["--project", "home/project"][..]] {
         for table in HOSTS {
             let run = |word| machine.run(&[&[word, table.host, "--yes"], scope].concat());
             let ran = run("install");
             assert_eq!(ran.code, 0, "{}", ran.stderr);
-            assert!(ran.stderr.contains(": new file, add "), "{}", ran.stderr);
+            assert!(ran.stderr.contains(": new file, "), "{}", ran.stderr);
             let file = if scope.is_empty() {
                 machine.file(table)
             } else {
@@ -382,6 +389,8 @@ fn only_hosts_that_are_here_are_done_and_only_events_that_they_know() {
     let none = machine.run(&["install", "--yes"]);
     assert_eq!(none.code, 1);
     assert!(none.stderr.contains("error: no coding agent was found\nhint: name one"), "{}", none.stderr);
+    let unknown = machine.run(&["install", "codex", "--dry-run"]);
+    assert!(unknown.stderr.contains("its version is not known, so without Interrupt;"), "{}", unknown.stderr);
     machine.script("codex", "echo codex-cli 0.149.0");
     fs::create_dir(machine.home().join(".cursor")).unwrap();
     let ran = machine.run(&["install", "--yes"]);

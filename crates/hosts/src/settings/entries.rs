@@ -5,97 +5,9 @@ use jsonc_parser::common::Ranged as _;
 
 use super::command::is_ours;
 use super::document::{Document, Splice, apply};
+use super::layout::{Layout, quoted};
 use super::{Before, Entry, SettingsError, Wanted};
-use crate::table::{Form, HostTable, Unit};
-
-/// How a host writes an entry.
-struct Layout {
-    /// Entries stand in groups: `[{"hooks": [ENTRY]}]` instead of `[ENTRY]`.
-    grouped: bool,
-    /// What a group of ours matches.
-    matcher: Option<&'static str>,
-    /// The entry says that it is a command.
-    typed: bool,
-    /// The key of the command.
-    command: &'static str,
-    /// The key of the time-out.
-    timeout: &'static str,
-    /// Unit of the time-out.
-    unit: Unit,
-    /// The entry has a name, which the host shows to people.
-    named: bool,
-    /// `"version": 1` stands beside `hooks`.
-    versioned: bool,
-    /// The host knows an entry by its place (Codex, NOTES 10): what comes after one of ours must not move.
-    placed: bool,
-    /// The whole file is ours.
-    own_file: bool,
-}
-
-impl Layout {
-    fn of(table: &HostTable) -> Layout {
-        let flat = Layout {
-            grouped: false,
-            matcher: None,
-            typed: false,
-            command: "command",
-            timeout: "timeout",
-            unit: Unit::Seconds,
-            named: false,
-            versioned: true,
-            placed: false,
-            own_file: false,
-        };
-        match table.setup.form {
-            Form::Groups { matcher, unit } => Layout {
-                grouped: true,
-                matcher,
-                typed: true,
-                unit,
-                named: table.host == "gemini",
-                versioned: false,
-                placed: table.host == "codex",
-                ..flat
-            },
-            Form::OwnFile => {
-                Layout { typed: true, command: "bash", timeout: "timeoutSec", own_file: true, ..flat }
-            }
-            Form::Entries | Form::Plugin(_) => flat,
-        }
-    }
-
-    /// The members of an entry, with their values as JSON.
-    fn members(&self, wanted: &Wanted) -> Vec<(&'static str, String)> {
-        let timeout = match self.unit {
-            Unit::Seconds => (wanted.timeout_ms / 1000).max(1),
-            Unit::Millis => wanted.timeout_ms,
-        };
-        let mut members = Vec::new();
-        if self.typed {
-            members.push(("type", quoted("command")));
-        }
-        if self.named {
-            members.push(("name", quoted("herdbook")));
-        }
-        members.push((self.command, quoted(&wanted.command)));
-        members.push((self.timeout, timeout.to_string()));
-        members
-    }
-
-    /// What is appended to an event's list.
-    fn item(&self, wanted: &Wanted) -> String {
-        let members: Vec<String> =
-            self.members(wanted).iter().map(|(key, value)| format!("\"{key}\": {value}")).collect();
-        let entry = format!("{{{}}}", members.join(", "));
-        match (self.grouped, self.matcher) {
-            (false, _) => entry,
-            (true, None) => format!("{{\"hooks\": [{entry}]}}"),
-            (true, Some(matcher)) => {
-                format!("{{\"matcher\": {}, \"hooks\": [{entry}]}}", quoted(matcher))
-            }
-        }
-    }
-}
+use crate::table::HostTable;
 
 /// One of our entries in a parsed file.
 struct Found<'d, 'a> {
@@ -230,9 +142,7 @@ fn tidy(
     before: Before<'_>,
 ) -> Result<Option<String>, SettingsError> {
     let theirs = match before {
-        Before::Text(before) => {
-            Document::parse(before.strip_prefix(super::MARK).unwrap_or(before)).ok().map(Theirs::of)
-        }
+        Before::Text(before) => Document::parse(before).ok().map(Theirs::of),
         Before::Unknown | Before::NoFile => None,
     };
     let theirs = theirs.unwrap_or_default();
@@ -419,9 +329,4 @@ fn no_key_twice(
         }
     }
     Ok(())
-}
-
-/// Writes a string as JSON.
-pub(super) fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
 }

@@ -9,6 +9,7 @@
 mod command;
 mod document;
 mod entries;
+mod layout;
 mod plugin;
 mod switch;
 mod version;
@@ -105,6 +106,17 @@ pub fn events<'a>(table: &'a HostTable, version: Option<&'a str>) -> impl Iterat
     })
 }
 
+/// Returns the events that would be registered if the client's version were known to have them: none where the version
+/// is known.
+pub fn unsure<'a>(
+    table: &'a HostTable,
+    version: Option<&str>,
+) -> impl Iterator<Item = &'a NativeEvent> + use<'a> {
+    let is_unknown = version.is_none();
+    let is_gated = |event: &NativeEvent| event.install == Install::Always && event.since.is_some();
+    table.events.iter().filter(move |event| is_unknown && is_gated(event))
+}
+
 /// Returns the text of a host's settings with our entries: missing ones appended, stale ones of ours mended in place,
 /// those for events that this version does not have taken out. A text that needs nothing comes back as it is.
 ///
@@ -122,7 +134,13 @@ pub fn install(
     if let Form::Plugin(template) = table.setup.form {
         return plugin::install(template, &command(&[table.host]), text);
     }
+    let text = text.unwrap_or_default();
+    // Without a version nobody knows whether what we wrote once is still right: it stays.
+    let there = if version.is_none() { list(table, text)? } else { Vec::new() };
+    let is_there = |name: &str| there.iter().any(|entry| entry.event == name);
+    let kept = unsure(table, version).filter(|event| is_there(event.name));
     let wanted: Vec<Wanted> = events(table, version)
+        .chain(kept)
         .map(|event| {
             let told = format!("event:{}", event.name);
             let args = [table.host, told.as_str()];
@@ -130,7 +148,7 @@ pub fn install(
             Wanted { event: event.name, command: command(args), timeout_ms: table.entry_ms(event) }
         })
         .collect();
-    on_text(text.unwrap_or_default(), |text| entries::install(table, &wanted, text))
+    on_text(text, |text| entries::install(table, &wanted, text))
 }
 
 /// Returns the text without our entries, or nothing when the file itself was ours and nothing is left in it.
@@ -143,6 +161,10 @@ pub fn remove(table: &HostTable, text: &str, before: Before<'_>) -> Result<Optio
     if let Form::Plugin(_) = table.setup.form {
         return plugin::remove(text);
     }
+    let before = match before {
+        Before::Text(text) => Before::Text(text.strip_prefix(MARK).unwrap_or(text)),
+        other => other,
+    };
     let mut gone = false;
     let edited = on_text(text, |text| {
         let edited = entries::remove(table, text, before)?;

@@ -14,7 +14,7 @@ pub(super) fn install(template: &str, command: &str, text: Option<&str>) -> Resu
     {
         return Err(SettingsError::Foreign);
     }
-    Ok(template.replace(PLACE, &super::entries::quoted(command)))
+    Ok(template.replace(PLACE, &super::layout::quoted(command)))
 }
 
 /// The whole file goes.

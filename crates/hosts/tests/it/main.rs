@@ -9,6 +9,8 @@ mod plugin;
 #[cfg(test)]
 mod settings;
 #[cfg(test)]
+mod settings_generated;
+#[cfg(test)]
 mod shapes;
 #[cfg(test)]
 mod shared;
