@@ -48,6 +48,8 @@ pub struct Attention {
     focus: Option<(String, u64)>,
     /// Sessions that only run a subagent of another one, each with that one.
     pub(crate) child_sessions: BTreeMap<SessionKey, SessionKey>,
+    /// Where agents sit, once that was looked at.
+    pub(crate) seats: Option<Vec<herdbook_events::observation::Seat>>,
     withdrawn: Vec<SessionKey>,
     /// Nothing is due before this time: a lower bound, made exact each time it is reached.
     due_hint_ms: Option<u64>,
@@ -72,6 +74,7 @@ impl Attention {
             sweep_at_ms: None,
             focus: None,
             child_sessions: BTreeMap::new(),
+            seats: None,
             withdrawn: Vec::new(),
             due_hint_ms: None,
             hooked: BTreeSet::new(),
@@ -314,19 +317,6 @@ impl Attention {
             out.extend(event.map(|event| transition(session, event, &Cause::default())));
         }
         out
-    }
-
-    /// True when the pane of a session is a hint only: its host says so and another session of the same process, or
-    /// another process, has the same claim (overview D11).
-    pub fn pane_uncertain(&self, session: &Session) -> bool {
-        let Some(pane) = &session.pane else { return false };
-        session.pane_hint
-            && self.sessions().any(|other| {
-                other.key != session.key
-                    && other.pane.as_ref() == Some(pane)
-                    && other.process.is_some()
-                    && other.process == session.process
-            })
     }
 
     /// Sets the phase of a session.

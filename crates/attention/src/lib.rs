@@ -8,6 +8,7 @@ mod child;
 mod fold;
 mod herd;
 mod human;
+mod panes;
 mod posted;
 mod queue;
 mod session;

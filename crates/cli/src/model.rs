@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use herdbook_api::v1::{Item, Session};
+use herdbook_api::v1::{Agent, Item, Session};
 
 /// One session as a person sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,6 +61,26 @@ pub fn rows(queue: Vec<Item>, sessions: Vec<Session>) -> Vec<Row> {
         entry: Some(item),
     }));
     rows
+}
+
+/// What stands where a session's message would, for an agent that no hook was seen of.
+pub const NO_HOOK: &str = "no hook yet: restart it, or /hooks";
+
+/// Rows of agents that no hook was seen of: nothing is known but that they run, and since when.
+pub fn agent_rows(agents: Vec<Agent>, now_ms: u64) -> impl Iterator<Item = Row> {
+    agents.into_iter().map(move |agent| {
+        let session = Session {
+            native_id: format!("pid {}", agent.pid),
+            host: agent.host,
+            state: "unknown".to_owned(),
+            since_at: agent.started_at.unwrap_or(now_ms),
+            message: NO_HOOK.to_owned(),
+            cwd: agent.cwd,
+            pane: agent.pane,
+            ..Session::default()
+        };
+        Row { session, entry: None }
+    })
 }
 
 /// Sorts rows as people read them: the queue in its order, then by state, the newest first.

@@ -5,13 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use herdbook_api::v1;
+use herdbook_engine::Input;
 use herdbook_engine::view::Claim;
+use herdbook_events::observation::{PaneRef, Seat};
 use herdbook_events::origin::Terminal;
+use herdbook_log::Durability;
 use herdbook_machine::{Agent, Proc, Process, Survey};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use crate::config::stopped;
+use crate::core::Core;
 
 /// Between two looks: one is a read of the process table.
 const EVERY: Duration = Duration::from_secs(4);
@@ -29,12 +33,12 @@ pub(crate) struct Agents {
 
 impl Agents {
     /// Starts looking, until the daemon ends; without `discover` no agent is ever found.
-    pub(crate) fn start(discover: bool, mut stop: watch::Receiver<bool>) -> Agents {
+    pub(crate) fn start(discover: bool, core: Core, mut stop: watch::Receiver<bool>) -> Agents {
         let (sender, last) = watch::channel(if discover { None } else { Some(Arc::default()) });
         if discover {
             tokio::spawn(async move {
                 tokio::select! {
-                    () = look_again_and_again(&sender) => {}
+                    () = look_again_and_again(&sender, &core) => {}
                     () = stopped(&mut stop) => {}
                 }
             });
@@ -63,8 +67,9 @@ impl Agents {
     }
 }
 
-async fn look_again_and_again(sender: &watch::Sender<Last>) {
+async fn look_again_and_again(sender: &watch::Sender<Last>, core: &Core) {
     let mut survey = Survey::new(Proc::system());
+    let mut seats = None;
     loop {
         // It waits for tmux servers.
         let looked = tokio::task::spawn_blocking(move || {
@@ -73,7 +78,14 @@ async fn look_again_and_again(sender: &watch::Sender<Last>) {
         });
         survey = match looked.await {
             Ok((survey, found)) => {
+                let now: Vec<Seat> = found.iter().map(seat).collect();
                 sender.send_replace(Some(Arc::new(found)));
+                if seats.as_ref() != Some(&now) {
+                    // The daemon is stopping, or the engine is behind: then they are told with the next change.
+                    let told = core.step(Input::Seats(now.clone()), Durability::Written);
+                    drop(timeout(EVERY, told).await);
+                    seats = Some(now);
+                }
                 survey
             }
             // A panic costs one look.
@@ -83,7 +95,7 @@ async fn look_again_and_again(sender: &watch::Sender<Last>) {
     }
 }
 
-/// How a Codex server that several terminals share is told (host notes 10): it has no terminal itself.
+/// How a Codex server that several terminals share is told by its command line (host notes 10).
 const SERVER: &str = "app-server";
 
 /// The agents that no session's hooks came from.
@@ -115,7 +127,6 @@ fn unclaimed<'a>(
     take(&mut open, &is_place_of);
     take(&mut open, &|agent, claim| {
         claim.host == "codex"
-            && claim.terminal == Terminal::None
             && agent.cwd.as_deref() == Some(claim.cwd.as_str())
             && claim.process.is_some_and(&is_server)
     });
@@ -145,6 +156,16 @@ fn is_place_of(agent: &Agent, claim: &Claim) -> bool {
     (in_pane || on_terminal) && !is_younger
 }
 
+fn seat(agent: &Agent) -> Seat {
+    let pane = agent.pane.as_ref().map(|pane| PaneRef {
+        socket: pane.server.socket.clone(),
+        server_pid: Some(pane.server.pid),
+        pane: pane.id.clone(),
+    });
+    let known = |process: &Process| herdbook_events::Process { pid: process.pid, start: process.start };
+    Seat { host: agent.host.to_owned(), processes: agent.processes.iter().map(known).collect(), pane }
+}
+
 fn told(agent: &Agent) -> v1::Agent {
     v1::Agent {
         host: agent.host.to_owned(),
@@ -162,7 +183,6 @@ fn told(agent: &Agent) -> v1::Agent {
 
 #[cfg(test)]
 mod tests {
-    use herdbook_events::observation::PaneRef;
     use herdbook_machine::{AgentPane, Server};
 
     use super::*;
@@ -236,8 +256,7 @@ mod tests {
 
     #[test]
     fn sessions_of_a_shared_server_account_for_as_many_agents_in_their_folder() {
-        let session =
-            Claim { terminal: Terminal::None, pane: pane("/s", Some(5), "%20"), ..claim("codex", 77, 7_700) };
+        let session = Claim { pane: pane("/s", Some(5), "%20"), ..claim("codex", 77, 7_700) };
         assert_eq!(left(std::slice::from_ref(&session)), [10, 30]);
         assert_eq!(left(&[session.clone(), session.clone()]), [10]);
         let elsewhere = Claim { cwd: "/home/dev/other".into(), ..session.clone() };

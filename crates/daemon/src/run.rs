@@ -144,7 +144,7 @@ async fn serve(
         started_mono_ms: clock::now().mono_ms,
         unfolded,
         streams: Arc::new(Semaphore::new(STREAMS)),
-        agents: Agents::start(config.discover, stop.clone()),
+        agents: Agents::start(config.discover, core.clone(), stop.clone()),
     });
     tokio::spawn(focus::follow(core.clone(), Arc::clone(&app.told), stop.clone()));
     let (alive, mut all_over) = mpsc::channel(1);

@@ -135,6 +135,7 @@ impl Engine {
                 }
             }
             Input::Tmux(facts) => self.tmux(at, facts),
+            Input::Seats(seats) => self.attention.sit(seats),
             Input::Process { process, alive } => {
                 if !alive && self.attention.knows_process(process) {
                     let id = self.next_id(at);

@@ -1,5 +1,6 @@
 //! What goes into the engine and what comes out.
 
+use herdbook_events::observation::Seat;
 use herdbook_events::{NormalizedEvent, Origin, Process, SessionKey};
 
 use crate::record::Record;
@@ -90,6 +91,9 @@ pub enum Input {
     Human(HumanAct),
     /// What tmux answered (only what it says; absent parts say nothing).
     Tmux(TmuxFacts),
+    /// Where all agents that run in terminals of this machine sit. Not recorded: it moves no session, it only tells
+    /// whether a pane is the one (overview D11).
+    Seats(Vec<Seat>),
     /// What the process table says about a process of this machine.
     Process {
         /// The process; without a start time any process of that pid is meant.

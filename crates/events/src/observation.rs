@@ -230,6 +230,26 @@ pub struct Facts {
     pub machine: Option<String>,
 }
 
+/// Where an agent that runs in a terminal sits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seat {
+    /// Its host.
+    pub host: String,
+    /// Its processes, without its tools.
+    pub processes: Vec<Process>,
+    /// The pane, if it is in one that is proven.
+    pub pane: Option<PaneRef>,
+}
+
+impl Seat {
+    /// True when that process is one of the agent's. One whose start is not known is told by its pid alone.
+    pub fn has(&self, process: Process) -> bool {
+        self.processes
+            .iter()
+            .any(|own| own.pid == process.pid && (own.start == process.start || process.start.is_none()))
+    }
+}
+
 /// A tmux pane: ids like `%3` are per server, so the server's socket and pid belong to it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PaneRef {

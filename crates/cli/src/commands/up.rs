@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use herdbook_api::v1::{Listen, Status};
+use herdbook_api::v1::{Agent, Listen, Status};
 use herdbook_wire::paths::{private_dir, state_dir};
 use rustix::fs::OFlags;
 
@@ -39,6 +39,7 @@ pub fn run(context: &mut Context<'_>) -> Result<Exit, Problem> {
     let daemon = Daemon::of(&context.env)?;
     if let Ok(status) = daemon.ask(|client| client.status()) {
         tell(context.printer, "the daemon runs already", &status);
+        tell_agents(context.printer, &daemon);
         return Ok(Exit::Ok);
     }
     let state = state_dir(&context.env.places)?;
@@ -54,6 +55,7 @@ pub fn run(context: &mut Context<'_>) -> Result<Exit, Problem> {
         match daemon.ask(|client| client.status()) {
             Ok(status) => {
                 tell(context.printer, "the daemon is up", &status);
+                tell_agents(context.printer, &daemon);
                 return Ok(Exit::Ok);
             }
             Err(_) if Instant::now() < end => {}
@@ -65,6 +67,7 @@ pub fn run(context: &mut Context<'_>) -> Result<Exit, Problem> {
                 && let Ok(status) = daemon.ask(|client| client.status())
             {
                 tell(context.printer, "the daemon runs already", &status);
+                tell_agents(context.printer, &daemon);
                 return Ok(Exit::Ok);
             }
             return Err(Problem::NotUp { words: last_words(&path, from), log: path });
@@ -148,5 +151,65 @@ fn tell(printer: &mut Printer, words: &'static str, status: &Status) {
     }
     for warning in &status.warnings {
         printer.say(&Line::new().styled("warning:", Style::Alarm).own(" ").text(warning, Style::Plain));
+    }
+}
+
+/// So many agents without hooks are named.
+const NAMED: usize = 6;
+
+/// Says which agents run without hooks. Not being told is no failure: `ls` tells it, too.
+fn tell_agents(printer: &mut Printer, daemon: &Daemon) {
+    let agents = daemon.ask(|client| client.agents()).unwrap_or_default();
+    if let Some(words) = unhooked(&agents) {
+        let line = Line::new().text(&words, Style::Plain);
+        printer.say(&line.own("; `herdbook install`, then restart them"));
+    }
+}
+
+/// `3 agents run without hooks: claude %1, codex %4, gemini on /dev/pts/7`.
+fn unhooked(agents: &[Agent]) -> Option<String> {
+    let count = match agents.len() {
+        0 => return None,
+        1 => "1 agent runs".to_owned(),
+        count => format!("{count} agents run"),
+    };
+    let mut named: Vec<String> = agents
+        .iter()
+        .take(NAMED)
+        .map(|agent| match (&agent.pane, agent.tty.as_str()) {
+            (Some(pane), _) => format!("{} {}", agent.host, pane.pane),
+            (None, "") => format!("{} pid {}", agent.host, agent.pid),
+            (None, tty) => format!("{} on {tty}", agent.host),
+        })
+        .collect();
+    if agents.len() > NAMED {
+        named.push(format!("{} more", agents.len() - NAMED));
+    }
+    Some(format!("{count} without hooks: {}", named.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use herdbook_api::v1::Pane;
+
+    use super::*;
+
+    #[test]
+    fn agents_without_hooks_are_named_by_where_they_sit() {
+        let agent = |host: &str, pane: Option<&str>, tty: &str| Agent {
+            host: host.into(),
+            pid: 42,
+            tty: tty.into(),
+            pane: pane.map(|pane| Pane { pane: pane.into(), ..Pane::default() }),
+            ..Agent::default()
+        };
+        assert_eq!(unhooked(&[]), None);
+        let mut agents = vec![agent("claude", Some("%1"), "/dev/pts/1")];
+        assert_eq!(unhooked(&agents).as_deref(), Some("1 agent runs without hooks: claude %1"));
+        agents.extend([agent("codex", None, "/dev/pts/7"), agent("amp", None, "")]);
+        let three = "3 agents run without hooks: claude %1, codex on /dev/pts/7, amp pid 42";
+        assert_eq!(unhooked(&agents).as_deref(), Some(three));
+        agents.extend(vec![agent("droid", Some("%2"), ""); 5]);
+        assert!(unhooked(&agents).unwrap().ends_with("droid %2, droid %2, droid %2, 2 more"));
     }
 }

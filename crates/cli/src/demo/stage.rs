@@ -316,6 +316,8 @@ impl Stage {
             .env("HERDBOOK_STATE", self.state())
             // The system chooses a free port; `status` tells which.
             .env("HERDBOOK_ADDR", "127.0.0.1:0")
+            // Agents outside of the stage play no part.
+            .env("HERDBOOK_DISCOVER", "off")
             .current_dir(self.folder.join("work"));
         command
     }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail the test they help")]
 
 mod demo;
+mod discovery;
 mod doctor;
 mod down;
 mod examples;

@@ -57,6 +57,8 @@ impl TestEnv {
             .env("TMPDIR", self.path().join("tmp"))
             .env("LANG", "C.UTF-8")
             .env("TERM", "xterm-256color")
+            // The machine may run agents that the test knows nothing of.
+            .env("HERDBOOK_DISCOVER", "off")
             .env("COLUMNS", "100")
             .current_dir(self.path());
         command
@@ -90,8 +92,12 @@ pub struct TestDaemon {
 impl TestDaemon {
     /// Starts it and waits until it listens.
     pub fn start(env: &TestEnv) -> TestDaemon {
-        let mut child = env
-            .herdbook(&["daemon"])
+        TestDaemon::start_with(env.herdbook(&["daemon"]))
+    }
+
+    /// Starts this command for it and waits until it listens.
+    pub fn start_with(mut command: Command) -> TestDaemon {
+        let mut child = command
             .env("HERDBOOK_ADDR", "127.0.0.1:0")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -8,6 +8,7 @@
     reason = "helpers of tests fail a test by panicking, and a skipped test says so"
 )]
 
+mod agents;
 mod child;
 mod crash;
 mod frames;

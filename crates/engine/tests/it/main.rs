@@ -7,6 +7,7 @@ mod hooks;
 mod house;
 mod human;
 mod ids;
+mod panes;
 mod posted;
 mod received;
 mod replay;

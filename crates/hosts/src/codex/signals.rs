@@ -1,6 +1,7 @@
 //! What Codex's hooks say about waiting (host notes 5 to 7, recordings of 0.171.0).
 
 use herdbook_events::observation::{Signal, WaitKind};
+use herdbook_events::origin::Terminal;
 use herdbook_events::{CanonicalEvent, Field, Origin};
 
 use crate::observe::{Reading, first_of, requested, starting, tool_use};
@@ -11,17 +12,26 @@ const QUESTION_TOOLS: &[(&str, WaitKind)] = &[("request_user_input", WaitKind::Q
 const TURN_OVER: &str = "The turn is over. Waiting for your next prompt.";
 
 /// Reads one event.
-pub fn read(event: &CanonicalEvent, _origin: &Origin) -> Reading {
+pub fn read(event: &CanonicalEvent, origin: &Origin) -> Reading {
     let agent = event.native_text("agent_id").filter(|id| !id.is_empty());
     Reading {
         // Events of a subagent carry its own rollout.
         own_transcript: agent.is_none(),
         signals: signals(event, agent.is_some()),
         agent,
-        attended: None,
+        attended: is_attended(event, origin).then_some(true),
         // One server may serve several panes, and then reports the first one's for all.
         pane_uncertain: true,
     }
+}
+
+/// Hooks of the server that several terminals share have no terminal once the one that started it has gone, and neither has a run of `codex exec` without one. Only the latter never asks for permission; and a server that was
+/// started in a pane has its variable.
+fn is_attended(event: &CanonicalEvent, origin: &Origin) -> bool {
+    let asks = event
+        .native_text("permission_mode")
+        .is_some_and(|mode| mode != "bypassPermissions" && mode != "dontAsk");
+    origin.tty == Terminal::None && (asks || origin.var("TMUX_PANE").is_some())
 }
 
 fn signals(event: &CanonicalEvent, in_agent: bool) -> Vec<Signal> {
