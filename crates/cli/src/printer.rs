@@ -40,7 +40,7 @@ impl Style {
 }
 
 /// One line of output, made of our own words and of foreign text, which is cleaned when it is put in.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Line {
     pieces: Vec<(String, Style)>,
 }

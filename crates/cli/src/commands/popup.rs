@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use herdbook_machine::{Command as Bounded, Tmux};
+use herdbook_machine::{Command as Bounded, Tmux, TmuxError};
 
 use self::picker::{Act, Picker};
 use self::screen::{Screen, Signal};
@@ -56,10 +56,9 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
         return Err(Problem::NoTerminal);
     }
     let mut whereabouts = Whereabouts::look(&context.env, args.client.as_deref());
-    let daemon = Daemon::of(&context.env)?.with_timeout(PATIENCE);
     let home = context.env.home().map(str::to_owned);
     let mut picker = Picker::new(home, whereabouts.pane.clone());
-    let (lists, wake) = watch(Daemon::of(&context.env)?.with_timeout(PATIENCE));
+    let (lists, wake) = watch(context.env.clone());
     let mut screen = Screen::open().map_err(Problem::Screen)?;
     loop {
         if let Some(list) = lists.try_iter().last() {
@@ -68,10 +67,9 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
                 Err(words) => picker.fail(words),
             }
         }
-        let (width, height) = screen.size();
-        screen
-            .show(context.printer, &draw::lines(&mut picker, width, height, now_ms()))
-            .map_err(Problem::Screen)?;
+        let size = screen.size();
+        let lines = draw::lines(&mut picker, size.0, size.1, now_ms());
+        screen.show(context.printer, size, lines).map_err(Problem::Screen)?;
         let key = match screen.wait(TICK).map_err(Problem::Screen)? {
             None | Some(Signal::Resized) => continue,
             Some(Signal::Key(key)) => key,
@@ -80,7 +78,8 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
             Act::Stay => {}
             Act::Leave => return Ok(Exit::Nothing),
             Act::Skip(session) => {
-                match daemon.ask(|client| client.skip(Some(&session))) {
+                match daemon(&context.env).and_then(|daemon| daemon.ask(|client| client.skip(Some(&session))))
+                {
                     Ok(_) => {}
                     Err(Problem::Answer(error)) if error.is_not_found() => {
                         picker.notice("that session does not wait".to_owned());
@@ -102,12 +101,12 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
 }
 
 /// Reads the list anew every second, and when woken. A daemon that hangs does not hold up the keys.
-fn watch(daemon: Daemon) -> (Receiver<Result<Vec<Row>, String>>, Sender<()>) {
+fn watch(env: Env) -> (Receiver<Result<Vec<Row>, String>>, Sender<()>) {
     let (lists, receiver) = channel();
     let (wake, woken) = channel::<()>();
     thread::spawn(move || {
         loop {
-            let list = daemon.rows().map_err(|problem| whole(&problem));
+            let list = daemon(&env).and_then(|daemon| daemon.rows()).map_err(|problem| whole(&problem));
             if lists.send(list).is_err() {
                 return;
             }
@@ -117,6 +116,11 @@ fn watch(daemon: Daemon) -> (Receiver<Result<Vec<Row>, String>>, Sender<()>) {
         }
     });
     (receiver, wake)
+}
+
+/// Looked for anew each time: one that was not there may have been started since, folders and all.
+fn daemon(env: &Env) -> Result<Daemon, Problem> {
+    Ok(Daemon::of(env)?.with_timeout(PATIENCE))
 }
 
 /// How an attempt to go to a session ended.
@@ -163,12 +167,17 @@ fn visit(
 fn open(env: &Env, client: &str) -> Result<Exit, Problem> {
     let server = env.tmux.as_deref().and_then(Tmux::of_env).ok_or(Problem::NoTerminal)?;
     let program = std::env::current_exe().map_err(Problem::Program)?;
-    let version = Bounded::new("tmux")
-        .arg("-S")
+    let answer = Bounded::new("tmux")
+        .args(["-u", "-S"])
         .arg(server.socket())
-        .args(["display-message", "-p", "#{version}"])
-        .run();
-    let has_popups = version.is_ok_and(|output| has_popups(&String::from_utf8_lossy(&output.stdout)));
+        .args(["display-message", "-p", "-c", client, "#{client_width} #{client_height} #{version}"])
+        .run()
+        .map_err(|error| Problem::Tmux(TmuxError::from(error).into()))?;
+    let answer = String::from_utf8_lossy(&answer.stdout).into_owned();
+    let mut words = answer.split_ascii_whitespace();
+    let mut columns = || words.next().and_then(|word| word.parse::<usize>().ok());
+    let (width, height) = (columns().unwrap_or(80), columns().unwrap_or(24));
+    let has_popups = has_popups(words.next().unwrap_or_default());
     #[expect(
         clippy::disallowed_methods,
         reason = "tmux waits as long as the popup is open: no limit on time fits"
@@ -176,12 +185,18 @@ fn open(env: &Env, client: &str) -> Result<Exit, Problem> {
     let mut tmux = std::process::Command::new("tmux");
     tmux.arg("-S").arg(server.socket()).env_remove("TMUX");
     if has_popups {
-        tmux.args(["display-popup", "-E", "-w", "90%", "-h", "80%", "-c", client, "--"]);
+        let (width, height) = popup_size(width, height);
+        tmux.args(["display-popup", "-E", "-w", &width, "-h", &height, "-c", client, "--"]);
         tmux.arg(program).args(["popup", "--client", client]);
     } else {
         tmux.args(["new-window", "-n", "herdbook", "--"]).arg(program).arg("popup");
     }
     Err(Problem::Attach(tmux.exec()))
+}
+
+/// Most of a small terminal; on a large one no more than is looked at.
+fn popup_size(width: usize, height: usize) -> (String, String) {
+    ((width * 9 / 10).clamp(3, 140).to_string(), (height * 8 / 10).clamp(3, 28).to_string())
 }
 
 /// True from tmux 3.2 on. What a development version is called (`next-3.4`, `master`) is newer.
@@ -199,7 +214,15 @@ fn has_popups(version: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::has_popups;
+    use super::{has_popups, popup_size};
+
+    #[test]
+    fn a_popup_leaves_something_to_be_seen() {
+        let size = |width, height| popup_size(width, height);
+        assert_eq!(size(80, 24), ("72".into(), "19".into()));
+        assert_eq!(size(200, 50), ("140".into(), "28".into()));
+        assert_eq!(size(2, 1), ("3".into(), "3".into()));
+    }
 
     #[test]
     fn versions_with_popups_are_known() {

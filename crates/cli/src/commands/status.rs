@@ -42,7 +42,7 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     let daemon = Daemon::of(&context.env)?;
     if args.format.is_some() {
         let segment = match daemon.with_timeout(SEGMENT_PATIENCE).ask(|client| client.queue()) {
-            Ok(queue) => segment(&queue, now_ms()),
+            Ok(queue) => segment(queue.iter(), now_ms()),
             Err(Problem::Down { waiting: 0 }) => "daemon down".to_owned(),
             Err(Problem::Down { waiting }) => format!("daemon down · {waiting} waiting"),
             Err(_) => "daemon does not answer".to_owned(),
@@ -61,8 +61,8 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
 }
 
 /// Returns the segment: how many wait, those in cooldown left out, and how many of them in mid-turn.
-fn segment(queue: &[Item], now_ms: u64) -> String {
-    let waiting: Vec<&Item> = queue.iter().filter(|entry| !is_resting(entry, now_ms)).collect();
+pub fn segment<'a>(queue: impl Iterator<Item = &'a Item>, now_ms: u64) -> String {
+    let waiting: Vec<&Item> = queue.filter(|entry| !is_resting(entry, now_ms)).collect();
     let blocked = waiting.iter().filter(|entry| entry.is_blocked()).count();
     match (waiting.len(), blocked) {
         (0, _) => String::new(),
@@ -139,9 +139,9 @@ mod tests {
     #[test]
     fn the_segment_counts_who_waits_now() {
         let queue = [entry("permission", None), entry("stopped", Some(999)), entry("stopped", Some(1_001))];
-        assert_eq!(segment(&queue, 1_000), "⚠ 2 · 1 blocked");
-        assert_eq!(segment(&queue[1..], 1_000), "⚠ 1");
-        assert_eq!(segment(&queue[2..], 1_000), "");
-        assert_eq!(segment(&[], 1_000), "");
+        assert_eq!(segment(queue.iter(), 1_000), "⚠ 2 · 1 blocked");
+        assert_eq!(segment(queue[1..].iter(), 1_000), "⚠ 1");
+        assert_eq!(segment(queue[2..].iter(), 1_000), "");
+        assert_eq!(segment([].iter(), 1_000), "");
     }
 }

@@ -13,4 +13,5 @@ mod listing;
 mod next;
 mod normalize;
 mod support;
+mod tmux_keys;
 mod words;

@@ -6,13 +6,16 @@ use std::process::Command;
 use crate::support::{Ran, TestDaemon, TestEnv, finish, has_tmux};
 
 /// A private tmux server.
-struct Tmux<'a> {
-    env: &'a TestEnv,
-    name: &'static str,
+pub struct Tmux<'a> {
+    /// Whose it is.
+    pub env: &'a TestEnv,
+    /// Its name.
+    pub name: &'static str,
 }
 
 impl Tmux<'_> {
-    fn run(&self, words: &[&str]) -> String {
+    /// Runs a tmux command and expects success.
+    pub fn run(&self, words: &[&str]) -> String {
         let mut command = self.env.program("tmux");
         command.args(["-L", self.name, "-f", "/dev/null"]).args(words);
         let ran = finish(command, b"");
@@ -26,7 +29,7 @@ impl Tmux<'_> {
     }
 
     /// The pane in front of its one client.
-    fn front(&self) -> String {
+    pub fn front(&self) -> String {
         self.run(&["list-clients", "-F", "#{pane_id}"])
     }
 }
@@ -40,7 +43,7 @@ impl Drop for Tmux<'_> {
 }
 
 /// Writes a program that is named like an agent, runs our hook once for a turn that has ended, then lives on.
-fn stand_in(env: &TestEnv, session: &str) -> PathBuf {
+pub fn stand_in(env: &TestEnv, session: &str) -> PathBuf {
     let folder = env.path().join(session);
     std::fs::create_dir(&folder).unwrap();
     let payload = format!(

@@ -4,6 +4,7 @@ use herdbook_redact::clean_text;
 use unicode_width::UnicodeWidthChar as _;
 
 use super::picker::Picker;
+use crate::commands::status::segment;
 use crate::listing::short_cwd;
 use crate::model::{Row, is_resting};
 use crate::printer::{Line, Style};
@@ -34,7 +35,7 @@ pub fn lines(picker: &mut Picker, width: usize, height: usize, now_ms: u64) -> V
     let room = height.saturating_sub(ask.len() + heads + feet).max(1);
     let mut lines = Vec::new();
     if heads > 0 {
-        lines.push(heading(picker));
+        lines.push(heading(picker, now_ms));
     }
     let top = picker.scroll(room);
     let place = picker.place();
@@ -55,12 +56,9 @@ pub fn lines(picker: &mut Picker, width: usize, height: usize, now_ms: u64) -> V
     lines
 }
 
-fn heading(picker: &Picker) -> Line {
-    let words = match picker.counts() {
-        (0, _) => "nobody waits".to_owned(),
-        (count, 0) => format!("⚠ {count}"),
-        (count, blocked) => format!("⚠ {count} · {blocked} blocked"),
-    };
+/// The name, and the same words as in the status line.
+fn heading(picker: &Picker, now_ms: u64) -> Line {
+    let words = picker.queue().map(|queue| segment(queue, now_ms)).unwrap_or_default();
     Line::new().styled("herdbook", Style::Bold).own("  ").text(&words, Style::Plain)
 }
 

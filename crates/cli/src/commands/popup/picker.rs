@@ -1,6 +1,6 @@
 //! What the picker holds, and what a key does to it. Pure.
 
-use herdbook_api::v1::Pane;
+use herdbook_api::v1::{Item, Pane};
 
 use crate::choice::is_same_pane;
 use crate::model::{Row, sort};
@@ -157,10 +157,9 @@ impl Picker {
         self.top
     }
 
-    /// Returns how many wait, and how many of them in mid-turn.
-    pub fn counts(&self) -> (usize, usize) {
-        let entries = || self.rows.iter().filter_map(|row| row.entry.as_ref());
-        (entries().count(), entries().filter(|entry| entry.is_blocked()).count())
+    /// Returns the entries of the queue; nothing before there is a list.
+    pub fn queue(&self) -> Option<impl Iterator<Item = &Item>> {
+        self.is_loaded.then(|| self.rows.iter().filter_map(|row| row.entry.as_ref()))
     }
 
     /// Returns the filter while it is typed.
@@ -256,7 +255,7 @@ mod tests {
     fn the_queue_comes_first_and_numbers_go_there() {
         let mut picker = picker();
         assert_eq!(keys(&picker), ["claude-a", "claude-b", "codex-w"]);
-        assert_eq!(picker.counts(), (2, 0));
+        assert_eq!(picker.queue().map(Iterator::count), Some(2));
         assert_eq!(gone_to(picker.press(Key::Char('2'))), "claude-b");
         assert_eq!(picker.press(Key::Char('3')), Act::Stay);
         assert_eq!(picker.said(), Some(("the queue has no entry 3", false)));

@@ -17,6 +17,8 @@ use crate::printer::{Line, Printer};
 /// The terminal while the picker has it.
 pub struct Screen {
     is_open: bool,
+    /// What it shows, and at which size.
+    shown: Option<((usize, usize), Vec<Line>)>,
 }
 
 /// What came in.
@@ -35,7 +37,7 @@ impl Screen {
     /// It is none, or it refuses.
     pub fn open() -> io::Result<Screen> {
         enable_raw_mode()?;
-        let screen = Screen { is_open: true };
+        let screen = Screen { is_open: true, shown: None };
         execute!(io::stdout(), EnterAlternateScreen, Hide, DisableLineWrap)?;
         Ok(screen)
     }
@@ -59,12 +61,19 @@ impl Screen {
         (usize::from(columns.max(1)), usize::from(rows.max(1)))
     }
 
-    /// Draws.
+    /// Draws, if that changes anything.
     ///
     /// # Errors
     /// The terminal is gone.
-    pub fn show(&self, printer: &mut Printer, lines: &[Line]) -> io::Result<()> {
-        printer.frame(lines, self.size().0)
+    pub fn show(&mut self, printer: &mut Printer, size: (usize, usize), lines: Vec<Line>) -> io::Result<()> {
+        let frame = Some((size, lines));
+        if self.shown != frame {
+            if let Some((size, lines)) = &frame {
+                printer.frame(lines, size.0)?;
+            }
+            self.shown = frame;
+        }
+        Ok(())
     }
 
     /// Waits for something, at most so long.
