@@ -179,8 +179,8 @@ fn all_hook_calls_of_copilot_project_from_camel_case_too() {
     let (mut calls, mut mapped) = (0, 0);
     each_call(&shared, "copilot", |event, native| {
         let keys = contract["spellings"]["keys"].as_object().unwrap();
-        let snake: Map<String, Value> =
-            keys.keys().filter_map(|key| Some((key.clone(), native.get(camel(key))?.clone()))).collect();
+        let mut snake = native.as_object().unwrap().clone();
+        snake.extend(keys.keys().filter_map(|key| Some((key.clone(), native.get(camel(key))?.clone()))));
         assert_eq!(event.session.as_deref(), native["sessionId"].as_str());
         calls += 1;
         mapped += fields(&event, &Value::Object(snake), camel);

@@ -13,6 +13,7 @@ fn it_forwards_the_events_that_install_registers_and_no_others() {
     assert_eq!(opencode::PLUGIN.matches("@@COMMAND@@").count(), 1);
 }
 
+#[expect(clippy::disallowed_methods, reason = "scratch files, and Node as the host would run it")]
 /// Runs the plugin with a command and a script that uses its hooks as `h`; returns what the script printed.
 fn run(name: &str, command: &str, script: &str) -> Option<String> {
     let folder = std::env::temp_dir().join(format!("herdbook-plugin-{}-{name}", std::process::id()));
