@@ -144,6 +144,14 @@ impl Client {
         self.get(&session_path(key, "/why"))
     }
 
+    /// `GET /v1/hooks`.
+    ///
+    /// # Errors
+    /// See [`ClientError`]; a daemon that is older than the route is [`ClientError::is_not_found`].
+    pub fn hooks(&self) -> Result<v1::Hooks, ClientError> {
+        self.get("/v1/hooks")
+    }
+
     /// `POST /v1/queue/skip`; no session means the head.
     ///
     /// # Errors

@@ -15,6 +15,7 @@
 //! | `GET /v1/sessions?after=CURSOR` | | [`v1::Sessions`], 1,000 a page |
 //! | `GET /v1/sessions/{key}` | | [`v1::Session`] |
 //! | `GET /v1/sessions/{key}/why` | | [`v1::Why`] |
+//! | `GET /v1/hooks` | | [`v1::Hooks`] |
 //! | `GET /v1/attention` | header `Last-Event-ID` | server-sent events, see [`client::Attention`] |
 //! | `POST /v1/hooks/{host}?event=NAME` | the host's bytes | [`trail::Accepted`] |
 //! | `GET /queue` | | [`trail::Queue`], entries in cooldown left out |

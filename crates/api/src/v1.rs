@@ -273,6 +273,75 @@ pub struct LooksAgain {
     pub reason: String,
 }
 
+/// Answer of `GET /v1/hooks`: what each host has sent since the journal began.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hooks {
+    /// Every host that sent anything, sorted by name.
+    pub hosts: Vec<HostHooks>,
+}
+
+/// What one host has sent. Names of events and fields are cleaned and cut; at most 64 of each list are kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostHooks {
+    /// The host.
+    pub host: String,
+    /// Hook calls in all, repeats and unreadable ones included.
+    pub count: u64,
+    /// Unix milliseconds of the last one's arrival.
+    pub last_at: u64,
+    /// Calls by event, sorted by name.
+    pub events: Vec<HookEvent>,
+    /// Top-level fields of payloads that this build does not know.
+    pub unknown_fields: Vec<UnknownField>,
+    /// Calls that could not be read.
+    pub unreadable_count: u64,
+    /// Unix milliseconds of the last one of them, or null.
+    pub unreadable_at: Option<u64>,
+    /// Versions of the client, where it told them, the one seen last first.
+    pub versions: Vec<SeenVersion>,
+    /// Events that came twice, by another registration of the same hook.
+    pub repeats: Vec<HookEvent>,
+}
+
+/// How often one event came.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookEvent {
+    /// The host's own name of it.
+    pub event: String,
+    /// The canonical family, or null.
+    pub family: Option<String>,
+    /// This build knows the name.
+    pub known: bool,
+    /// How often it came.
+    pub count: u64,
+    /// Unix milliseconds.
+    pub first_at: u64,
+    /// Unix milliseconds.
+    pub last_at: u64,
+}
+
+/// A field that this build does not know.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnknownField {
+    /// Its key.
+    pub field: String,
+    /// An event that carried it.
+    pub event: String,
+    /// How often it came.
+    pub count: u64,
+    /// Unix milliseconds.
+    pub last_at: u64,
+}
+
+/// A version that a client told.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenVersion {
+    /// As told.
+    pub version: String,
+    /// Unix milliseconds.
+    pub last_at: u64,
+}
+
 /// Body of `POST /v1/queue/skip`: puts an entry behind the others for a while. No body at all skips the head.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

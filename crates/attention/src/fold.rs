@@ -17,6 +17,8 @@ impl Attention {
     /// Folds one observation of a hook-fed session.
     pub fn observe(&mut self, at: Moment, cause: &Cause, seen: &Observation) -> Vec<Transition> {
         let mut out = Vec::new();
+        let of_parent = self.of_parent(at, cause, seen, &mut out);
+        let seen = of_parent.as_ref().unwrap_or(seen);
         if self.admit(at, cause, seen, &mut out) {
             self.fold(at, cause, seen, &mut out);
             out.extend(self.come_back(&seen.session, at, cause));
@@ -69,7 +71,22 @@ impl Attention {
                 }
             }
             Signal::Asked { kind, tool, message, by_request } => {
-                self.asked(key, at, cause, seen, *kind, tool, message, *by_request, out);
+                self.asked(key, at, cause, seen, *kind, tool, message, *by_request, None, out);
+            }
+            Signal::Requested { request, kind, tool, message } => {
+                self.asked(key, at, cause, seen, *kind, tool, message, true, Some(request), out);
+            }
+            Signal::Replied { request } => {
+                if let Some(session) = self.sessions.get_mut(key) {
+                    // The request may come later than its answer.
+                    session.remember_over(OverTool {
+                        agent: seen.agent.clone(),
+                        fingerprint: request.clone(),
+                        stamp_ms: cause.stamp_ms,
+                    });
+                }
+                out.extend(self.close(key, at, cause, |wait| wait.request.as_ref() == Some(request)));
+                self.working_if_quiet(key, at, cause);
             }
             Signal::ElicitationOpened { id, message } => {
                 let Some(session) = self.sessions.get_mut(key) else { return };
@@ -138,7 +155,7 @@ impl Attention {
                 }
                 out.extend(self.close(key, at, cause, |wait| wait.agent.as_ref() == Some(id)));
             }
-            Signal::Alive => {}
+            Signal::Alive | Signal::ChildOf { .. } => {}
         }
     }
 
@@ -324,6 +341,7 @@ impl Attention {
         tool: &ToolUse,
         message: &str,
         by_request: bool,
+        request: Option<&String>,
         out: &mut Vec<Transition>,
     ) {
         let Some(session) = self.sessions.get_mut(key) else { return };
@@ -336,7 +354,7 @@ impl Attention {
         // A slow hook of a request whose tool use is over already.
         let answered = session.over_tools.iter().any(|over| {
             over.agent == *agent
-                && over.fingerprint == tool.fingerprint
+                && *request.unwrap_or(&tool.fingerprint) == over.fingerprint
                 && matches!((over.stamp_ms, cause.stamp_ms), (Some(over), Some(asked)) if asked < over)
         });
         if answered || (agent.is_none() && session.phase != Phase::Working && session.is_late(cause)) {
@@ -362,26 +380,31 @@ impl Attention {
                 .and_then(|open| open.tool.id.clone());
         }
         let confirmed = session.waits.iter_mut().find(|wait| {
-            wait.is_blocking()
-                && wait.agent == *agent
-                && wait.tool.as_ref().is_some_and(|asked| {
-                    (asked.id.is_some() && asked.id == tool.id)
-                        || (asked.fingerprint == tool.fingerprint
-                            && (asked.id.is_none() || tool.id.is_none()))
-                })
+            let same_call = |asked: &ToolUse| {
+                (asked.id.is_some() && asked.id == tool.id)
+                    || (asked.fingerprint == tool.fingerprint && (asked.id.is_none() || tool.id.is_none()))
+            };
+            // One call may need several answers: where requests have ids, they tell.
+            let same = match (request, &wait.request) {
+                (Some(request), Some(known)) => request == known,
+                _ => wait.tool.as_ref().is_some_and(same_call),
+            };
+            same && wait.is_blocking() && wait.agent == *agent
         });
         if let Some(wait) = confirmed {
             // Three signals for one question are one wait (case F-022).
             if let (Some(asked), Some(id)) = (&mut wait.tool, &tool.id) {
                 asked.id = Some(id.clone());
             }
+            wait.request = wait.request.take().or_else(|| request.cloned());
             return;
         }
         if agent.is_none() {
             session.moved(at, cause);
             self.enter(key, Phase::Working, at);
         }
-        let wait = new_wait(kind, agent.clone(), Some(tool), message, cause);
+        let mut wait = new_wait(kind, agent.clone(), Some(tool), message, cause);
+        wait.request = request.cloned();
         let opened = self.open(key, at, cause, wait, None);
         // A main agent that asks is in a turn again.
         if agent.is_none() {

@@ -46,6 +46,8 @@ pub struct Attention {
     tombstones: HashMap<SessionKey, u64>,
     sweep_at_ms: Option<u64>,
     focus: Option<(String, u64)>,
+    /// Sessions that only run a subagent of another one, each with that one.
+    pub(crate) child_sessions: BTreeMap<SessionKey, SessionKey>,
     /// Where agents sit, once that was looked at.
     pub(crate) seats: Option<Vec<herdbook_events::observation::Seat>>,
     withdrawn: Vec<SessionKey>,
@@ -71,6 +73,7 @@ impl Attention {
             tombstones: HashMap::new(),
             sweep_at_ms: None,
             focus: None,
+            child_sessions: BTreeMap::new(),
             seats: None,
             withdrawn: Vec::new(),
             due_hint_ms: None,
@@ -446,6 +449,7 @@ impl Attention {
         }
         session.note(at, cause);
         session.enter(Phase::Ended, at);
+        self.child_sessions.retain(|_, parent| parent != key);
         session.hidden_by = None;
         self.links_changed |= self.hooked.remove(key);
         session.children.clear();

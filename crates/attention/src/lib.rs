@@ -4,6 +4,7 @@
 //! can be read at any time. It knows no host and no journal format. Start with [`Attention`], then `fold.rs` and `turn.rs`
 //! for the rules about hooks, `posted.rs` for normalized events, `queue.rs` for the order.
 
+mod child;
 mod fold;
 mod herd;
 mod human;

@@ -81,7 +81,7 @@ pub struct Wait {
     pub agent: Option<String>,
     /// The tool use it is about.
     pub tool: Option<ToolUse>,
-    /// The host's id of an elicitation, where it gives one.
+    /// The host's id of the request, where it gives one.
     pub request: Option<String>,
     /// Text for the human.
     pub message: String,

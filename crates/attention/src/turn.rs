@@ -1,6 +1,6 @@
 //! The rules for turns: start, prompt, end, reminder.
 
-use herdbook_events::observation::Observation;
+use herdbook_events::observation::{Observation, ToolUse};
 use herdbook_events::{Reason, SessionKey, WaitKind};
 
 use crate::fold::new_wait;
@@ -9,6 +9,12 @@ use crate::session::{Cause, Moment, Phase, Transition, Wait};
 
 /// `idle` reminders come 60 s after the turn; one that follows activity this closely is about an older turn.
 const REMINDER_QUIET_MS: u64 = 30_000;
+
+/// True when a reminder's text quotes what a call is about.
+fn is_named(tool: &ToolUse, message: &str) -> bool {
+    let about = tool.fingerprint.split_once('\0').map_or("", |(_, about)| about);
+    !about.is_empty() && message.contains(about)
+}
 
 /// The parts of [`Signal::TurnEnded`].
 pub(crate) struct Ended<'a> {
@@ -118,7 +124,13 @@ impl Attention {
         };
         if opens {
             let returns = session.waits.is_empty();
-            let wait = new_wait(kind, None, None, message, cause);
+            let asking = session.open_tools.iter().rev().filter(|open| !open.tool.starts_agent);
+            let asking = asking.clone().find(|open| is_named(&open.tool, message)).or(asking.clone().next());
+            let mut wait = new_wait(kind, None, None, message, cause);
+            // The end of the call that asks is the answer.
+            if let (WaitKind::Permission | WaitKind::Question, Some(open)) = (kind, asking) {
+                (wait.agent, wait.tool) = (open.agent.clone(), Some(open.tool.clone()));
+            }
             out.extend(self.open(key, at, cause, wait, None));
             if !returns {
                 self.close(key, at, cause, |wait| !wait.is_blocking());

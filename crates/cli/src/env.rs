@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 
+use herdbook_hosts::HOSTS;
 use herdbook_wire::env::Env as Places;
 
 /// What the environment says. An empty value counts as not set.
@@ -26,8 +27,10 @@ pub struct Env {
     pub tmux_tmpdir: Option<OsString>,
     /// `XDG_CONFIG_HOME`: settings, `~/.config` if unset.
     pub xdg_config_home: Option<OsString>,
-    /// `PATH`: where `demo` finds tmux, and `up` what the daemon shall find.
+    /// `PATH`: where `demo` finds tmux, `install` the hosts, and `up` what the daemon shall find.
     pub path: Option<OsString>,
+    /// The variables that move hosts' settings folders (`CLAUDE_CONFIG_DIR`, …), as far as they are set.
+    pub host_homes: Vec<(&'static str, OsString)>,
 }
 
 impl Env {
@@ -47,6 +50,11 @@ impl Env {
             tmux_tmpdir: variable("TMUX_TMPDIR"),
             xdg_config_home: variable("XDG_CONFIG_HOME"),
             path: variable("PATH"),
+            host_homes: HOSTS
+                .iter()
+                .filter_map(|table| table.setup.home.var)
+                .filter_map(|name| Some((name, variable(name)?)))
+                .collect(),
         }
     }
 

@@ -100,6 +100,24 @@ pub enum Problem {
     /// A tmux configuration is not changed.
     #[error(transparent)]
     TmuxConfig(#[from] crate::setup::tmux::Refusal),
+    /// Our hook program is not where it belongs.
+    #[error("there is no program {path}")]
+    NoHook {
+        /// Where it should be: beside this program.
+        path: PathBuf,
+    },
+    /// No host to install hooks for was found.
+    #[error("no coding agent was found")]
+    NoHost,
+    /// The human must agree, and there is no terminal to ask on.
+    #[error("nothing was changed: there is no terminal to ask on")]
+    CannotAsk,
+    /// The human said no.
+    #[error("nothing was changed")]
+    Declined,
+    /// The folder for copies of settings is not usable.
+    #[error("{0}")]
+    Backups(String),
     /// stdin could not be read.
     #[error("could not read stdin")]
     Input(#[source] io::Error),
@@ -149,6 +167,11 @@ impl Problem {
             }
             Problem::Unchosen(Unchosen::Many { .. }) => Some("write more of it"),
             Problem::Unchosen(_) => Some("run `herdbook ls` for their names and numbers"),
+            Problem::NoHook { .. } => {
+                Some("install herdbook-hook into the same folder as herdbook: hosts run it by that path")
+            }
+            Problem::NoHost => Some("name one, `herdbook install claude` for example"),
+            Problem::CannotAsk => Some("pass --yes, or look first with --dry-run"),
             Problem::BadLines { .. } => {
                 Some("each line must be one JSON object, as the host wrote it to its hook's stdin")
             }

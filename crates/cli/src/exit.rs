@@ -8,7 +8,8 @@ use std::process::ExitCode;
 pub enum Exit {
     /// Done.
     Ok = 0,
-    /// Something went wrong; the words on stderr say what. `normalize` ends so when a line could not be read.
+    /// Something went wrong; the words on stderr say what. `normalize` ends so when a line could not be read,
+    /// `doctor` when a fault remains; its warnings alone are 0.
     Failed = 1,
     /// The command line was not understood.
     Usage = 2,

@@ -9,6 +9,7 @@ mod clock;
 mod commands;
 mod daemon;
 mod demo;
+mod doctor;
 mod env;
 mod error;
 mod exit;

@@ -225,6 +225,12 @@ impl Printer {
         let _ = writeln!(self.err, "{}", line.render(self.err_colour, None));
     }
 
+    /// Asks the human something: as [`Printer::say`], and the answer is typed on the same line.
+    pub fn ask(&mut self, line: &Line) {
+        let _ = self.out.flush();
+        let _ = write!(self.err, "{} ", line.render(self.err_colour, None)).and_then(|()| self.err.flush());
+    }
+
     /// Hands the data over to the reader.
     ///
     /// # Errors

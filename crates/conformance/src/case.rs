@@ -11,6 +11,7 @@ use crate::node::{Node, Problem};
 use crate::real::hook_bytes::HookBytes;
 use crate::real::http::HttpCheck;
 use crate::real::script::Script;
+use crate::real::settings::SettingsCheck;
 use crate::replay::step::{self, Step};
 use crate::store_kind::StoreCheck;
 use crate::table::Table;
@@ -55,6 +56,8 @@ pub enum Body {
     HookBytes(Box<HookBytes>),
     /// HTTP requests to a fresh daemon.
     Http(Box<HttpCheck>),
+    /// Installing for one host in a scratch home.
+    Settings(Box<SettingsCheck>),
     /// A script, with or without tmux.
     Script(Box<Script>),
     /// One pure function of the product.
@@ -143,6 +146,10 @@ impl Check {
                 expectations: expectations(&node)?.map(|one| labelled("", one)).collect(),
                 kind,
             },
+            "settings" if hosts.iter().all(|host| herdbook_hosts::table(host).is_some()) => {
+                Body::Settings(Box::new(SettingsCheck::read(&node, dir)?))
+            }
+            // A host without a table is the need that is missing.
             "transcript" | "settings" => {
                 let mut all = Vec::new();
                 for (index, step) in node.member("steps")?.list()?.iter().enumerate() {
@@ -157,10 +164,7 @@ impl Check {
                 if all.is_empty() {
                     return Err(node.problem("expects nothing"));
                 }
-                Body::Unread {
-                    kind: if kind == "settings" { "install".into() } else { kind },
-                    expectations: all,
-                }
+                Body::Unread { kind, expectations: all }
             }
             "manual" => {
                 node.member("reason")?.text()?;

@@ -25,14 +25,20 @@ pub const NEEDS: [&str; 18] = [
 ];
 
 /// The needs this product can meet so far. `root` is asked of the system at run time.
-const MET: [&str; 10] =
-    ["hooks", "notify", "command", "http", "log", "restart", "clock", "clean", "redact", "tmux"];
+const MET: [&str; 12] = [
+    "hooks", "notify", "command", "http", "log", "restart", "clock", "clean", "redact", "tmux", "install",
+    "doctor",
+];
 
 /// The hosts whose hooks the product reads.
-const HOSTS: [&str; 5] = ["claude", "codex", "cursor", "gemini", "droid"];
+const HOSTS: [&str; 7] = ["claude", "codex", "cursor", "gemini", "copilot", "opencode", "droid"];
 
 /// Needs that only single keys of a replay ask for: without them the other keys are still decided.
 const BY_KEY: [&str; 3] = ["notify", "tmux", "log"];
+
+/// Needs that replays and tables meet although checks against the binaries do not yet: a replay tells the engine itself
+/// which process is gone.
+const MET_IN_PROCESS: [&str; 1] = ["process"];
 
 /// What this runner can do.
 #[derive(Clone, Debug)]
@@ -68,11 +74,17 @@ impl Abilities {
         self.needs.contains(need)
     }
 
-    /// Returns the first need or host that is missing for a whole check, `root` last: a line that is not run for
+    /// Returns the first need or host that is missing for a whole check (`in_process`: a replay or a table), `root` last: a line that is not run for
     /// `root` alone does not keep a case from passing.
-    pub fn missing(&self, check_needs: &[String], check_hosts: &[String], replay: bool) -> Option<String> {
-        let decided_by_key = |need: &String| replay && BY_KEY.contains(&need.as_str());
-        let lacking = |need: &&String| !self.meets(need) && !decided_by_key(need);
+    pub fn missing(
+        &self,
+        check_needs: &[String],
+        check_hosts: &[String],
+        in_process: bool,
+    ) -> Option<String> {
+        let decided_here =
+            |need: &str| in_process && (BY_KEY.contains(&need) || MET_IN_PROCESS.contains(&need));
+        let lacking = |need: &&String| !self.meets(need) && !decided_here(need);
         let need = check_needs.iter().filter(lacking).min_by_key(|need| need.as_str() == "root");
         match need {
             Some(need) if need != "root" => Some(need.clone()),
@@ -112,5 +124,8 @@ mod tests {
         assert_eq!(missing(&["notify"], &[], false, &deaf).as_deref(), Some("notify"));
         assert_eq!(missing(&["hooks"], &[], true, &deaf).as_deref(), Some("hooks"));
         assert_eq!(missing(&["hooks"], &[], true, &deaf.with("hooks")), None);
+        let plain = Abilities::of_this_product(false);
+        assert_eq!(missing(&["process"], &[], true, &plain), None);
+        assert_eq!(missing(&["process"], &[], false, &plain).as_deref(), Some("process"));
     }
 }

@@ -40,8 +40,8 @@ impl Runner {
     }
 
     fn run_check(&self, case: &Case, check: &Check) -> Vec<Line> {
-        let is_replay = matches!(check.body, Body::Replay { .. });
-        if let Some(reason) = self.abilities.missing(&check.needs, &check.hosts, is_replay) {
+        let in_process = matches!(check.body, Body::Replay { .. } | Body::Table(_));
+        if let Some(reason) = self.abilities.missing(&check.needs, &check.hosts, in_process) {
             return not_run(case, check, &reason);
         }
         match &check.body {
@@ -50,7 +50,7 @@ impl Runner {
             Body::Unread { kind, .. } => not_run(case, check, kind),
             Body::Manual => not_run(case, check, "manual"),
             Body::Store(store) => store.run(&case.id, &check.name),
-            Body::HookBytes(_) | Body::Http(_) | Body::Script(_) => {
+            Body::HookBytes(_) | Body::Http(_) | Body::Script(_) | Body::Settings(_) => {
                 let Some(tools) = &self.tools else { return not_run(case, check, "herdbook") };
                 run_real(case, check, tools)
             }
@@ -64,6 +64,7 @@ fn run_real(case: &Case, check: &Check, tools: &Tools) -> Vec<Line> {
     let lines = match &check.body {
         Body::HookBytes(hooks) => hooks.run(id, name, dir, tools),
         Body::Http(http) => http.run(id, name, dir, tools),
+        Body::Settings(settings) => settings.run(id, name, dir, tools),
         Body::Script(script) => {
             let tmux = check.needs.iter().any(|need| need == "tmux");
             match script.missing_program(tools, tmux) {
@@ -125,6 +126,9 @@ fn not_run(case: &Case, check: &Check, reason: &str) -> Vec<Line> {
             }
             lines.extend(http.expect.iter().map(|one| line(one.path.clone(), &one.written)));
             lines
+        }
+        Body::Settings(settings) => {
+            settings.expectations().map(|(place, written)| line(place, written)).collect()
         }
         Body::Script(script) => {
             script.expect.iter().map(|one| line(one.path.clone(), &one.written)).collect()

@@ -2,10 +2,11 @@
 
 use herdbook_api::{trail, v1};
 use herdbook_engine::HookDelivery;
+use herdbook_engine::received::{Received, Seen, SeenField};
 use herdbook_engine::view::{Evidence, QueueEntry, SessionView, State};
 use herdbook_events::observation::PaneRef;
 use herdbook_events::origin::Terminal;
-use herdbook_events::{Origin, Process};
+use herdbook_events::{Family, Origin, Process};
 use herdbook_wire::{Delivery, Tty};
 
 /// The longest `ask`, in characters.
@@ -144,6 +145,50 @@ pub(crate) fn why(view: &SessionView) -> v1::Why {
         session: session(view),
         evidence: view.evidence.iter().map(evidence).collect(),
         looks_again: view.looks_again.clone().map(|(due_at, reason)| v1::LooksAgain { due_at, reason }),
+    }
+}
+
+/// What a host has sent, as `/v1/hooks` shows it.
+pub(crate) fn received((host, received): (String, Received)) -> v1::HostHooks {
+    let event = |event: String, family: Option<Family>, known: bool, seen: Seen| v1::HookEvent {
+        event,
+        family: family.map(|family| family.as_str().to_owned()),
+        known,
+        count: seen.count,
+        first_at: seen.first_ms,
+        last_at: seen.last_ms,
+    };
+    let repeat = |(name, seen): (&String, &Seen)| {
+        let known = received.events.get(name);
+        event(name.clone(), known.and_then(|known| known.family), known.is_some(), *seen)
+    };
+    let repeats = received.repeats.iter().map(repeat).collect();
+    let known = received.events.into_iter().map(|(name, one)| event(name, one.family, true, one.seen));
+    let unknown = received.unknown_events.into_iter().map(|(name, seen)| event(name, None, false, seen));
+    let mut events: Vec<v1::HookEvent> = known.chain(unknown).collect();
+    events.sort_by(|a, b| a.event.cmp(&b.event));
+    let mut versions: Vec<v1::SeenVersion> = received
+        .versions
+        .into_iter()
+        .map(|(version, seen)| v1::SeenVersion { version, last_at: seen.last_ms })
+        .collect();
+    versions.sort_by_key(|version| std::cmp::Reverse(version.last_at));
+    let field = |(field, one): (String, SeenField)| v1::UnknownField {
+        field,
+        event: one.event,
+        count: one.seen.count,
+        last_at: one.seen.last_ms,
+    };
+    v1::HostHooks {
+        count: received.all.count,
+        last_at: received.all.last_ms,
+        events,
+        unknown_fields: received.unknown_fields.into_iter().map(field).collect(),
+        unreadable_count: received.unreadable.count,
+        unreadable_at: (received.unreadable.count > 0).then_some(received.unreadable.last_ms),
+        versions,
+        repeats,
+        host,
     }
 }
 

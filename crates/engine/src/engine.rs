@@ -6,6 +6,7 @@ use herdbook_attention::{Attention, Cause, Limits, Moment, Transition};
 use herdbook_events::{CanonicalEvent, Process, SessionKey, Ulid, UlidGenerator};
 use herdbook_redact::Redactor;
 
+use crate::received::Ledger;
 use crate::record::{Record, RecordView, ReplayError};
 use crate::types::{Config, Effect, HumanAct, Input, Now, TmuxFacts};
 use crate::{intake, payload};
@@ -20,6 +21,7 @@ pub struct Engine {
     pub(crate) deliveries: Deliveries,
     pub(crate) twins: VecDeque<Twin>,
     pub(crate) counts: HashMap<SessionKey, Counts>,
+    pub(crate) received: Ledger,
     warned: HashSet<String>,
 }
 
@@ -99,6 +101,7 @@ impl Engine {
             deliveries: Deliveries::default(),
             twins: VecDeque::new(),
             counts: HashMap::new(),
+            received: Ledger::default(),
             warned: HashSet::new(),
             config,
         }

@@ -59,6 +59,7 @@ pub(crate) fn hook(engine: &mut Engine, at: Moment, call: HookDelivery, out: &mu
         native: event.native.clone(),
     };
     out.records.push(Record::new(&id, at, "hook", payload::raw(&hook)));
+    engine.received.hook(at.wall_ms, &event, &hook.origin, hook.repeat_of.is_some());
     if hook.repeat_of.is_none() {
         let transitions = fold(engine, at, &id, &event, &hook);
         engine.record_transitions(at, transitions, out);
@@ -74,6 +75,7 @@ pub(crate) fn replay(
     if record.kind == "unreadable" {
         let read: UnreadablePayload = serde_json::from_str(record.payload)?;
         remember(engine, &read.delivery);
+        engine.received.unreadable(at.wall_ms, &read.host);
         return Ok(());
     }
     let hook: HookPayload = serde_json::from_str(record.payload)?;
@@ -81,10 +83,12 @@ pub(crate) fn replay(
     let adapter = hook.adapter.as_deref().unwrap_or(&hook.host);
     if let Projected::Event(event) =
         project(adapter, hook.native_event.as_deref(), hook.native.get().as_bytes())
-        && hook.repeat_of.is_none()
     {
-        repeat_of(engine, at, &event, adapter, hook.stamp, record.id);
-        fold(engine, at, record.id, &event, &hook);
+        engine.received.hook(at.wall_ms, &event, &hook.origin, hook.repeat_of.is_some());
+        if hook.repeat_of.is_none() {
+            repeat_of(engine, at, &event, adapter, hook.stamp, record.id);
+            fold(engine, at, record.id, &event, &hook);
+        }
     }
     Ok(())
 }
@@ -226,6 +230,7 @@ fn unreadable(
         text,
     };
     out.records.push(Record::new(id, at, "unreadable", payload::raw(&record)));
+    engine.received.unreadable(at.wall_ms, &record.host);
     let text =
         format!("a hook call of {} could not be read and is kept as it came: {}", record.host, record.error);
     engine.warn_once(herdbook_redact::clean_line(&text), out);

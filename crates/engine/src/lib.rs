@@ -7,6 +7,7 @@
 mod engine;
 mod intake;
 mod payload;
+pub mod received;
 pub mod record;
 mod show;
 mod types;

@@ -1,11 +1,12 @@
 //! The engine's state as plain values.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use herdbook_attention::{Phase, Session};
 use herdbook_events::{Process, SessionKey};
 
 use crate::engine::Engine;
+use crate::received::Received;
 use crate::types::Now;
 use crate::view::{Claim, Evidence, QueueEntry, SessionView, State};
 
@@ -53,6 +54,11 @@ impl Engine {
             .collect();
         views.sort_by_key(|view| view.state == State::Ended);
         views
+    }
+
+    /// Returns what each host has sent so far, by host.
+    pub fn received(&self) -> &BTreeMap<String, Received> {
+        &self.received.hosts
     }
 
     /// Returns one session, whether it is listed or stands behind another.

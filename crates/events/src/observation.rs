@@ -121,6 +121,27 @@ pub enum Signal {
         /// The host's own request says so; where a host sends those, a reminder opens nothing by itself.
         by_request: bool,
     },
+    /// As [`Signal::Asked`], from a host that gives each request an id and names it in the answer.
+    Requested {
+        /// The host's id of the request.
+        request: String,
+        /// What for.
+        kind: WaitKind,
+        /// The tool use.
+        tool: ToolUse,
+        /// Text for the human.
+        message: String,
+    },
+    /// The human answered the request of that id, whatever the answer is.
+    Replied {
+        /// The host's id of the request.
+        request: String,
+    },
+    /// The session runs a subagent of another session: what it says counts for that one (case F-014).
+    ChildOf {
+        /// The session that started it, which may be a subagent's itself.
+        parent: SessionKey,
+    },
     /// A tool's server asks for input (no tool use id).
     ElicitationOpened {
         /// Ties the answer to the request where the host gives an id.

@@ -5,24 +5,38 @@
 
 pub mod claude;
 pub mod codex;
+pub mod copilot;
 pub mod cursor;
 pub mod droid;
 mod ecmascript;
 pub mod gemini;
 mod json;
+mod news;
 pub mod observe;
+pub mod opencode;
 pub mod project;
+pub mod settings;
 pub mod table;
 
 pub use ecmascript::canonical_text;
 pub use json::MAX_DEPTH;
+pub use news::{News, news};
 pub use observe::observe;
 pub use project::{Projected, Salvage, cwd, idempotency_key, project};
-pub use table::{Decode, Form, Home, HostTable, Identity, Install, Mapping, NativeEvent, Setup, Unit};
+pub use table::{
+    Decode, Form, Home, HostTable, Identity, Install, Layout, Mapping, NativeEvent, Setup, Unit,
+};
 
 /// The hosts that have a table.
-pub const HOSTS: &[&HostTable] =
-    &[&claude::TABLE, &codex::TABLE, &cursor::TABLE, &gemini::TABLE, &droid::TABLE];
+pub const HOSTS: &[&HostTable] = &[
+    &claude::TABLE,
+    &codex::TABLE,
+    &cursor::TABLE,
+    &gemini::TABLE,
+    &copilot::TABLE,
+    &opencode::TABLE,
+    &droid::TABLE,
+];
 
 /// Returns the table of a host, or nothing for a host that is not known.
 pub fn table(host: &str) -> Option<&'static HostTable> {

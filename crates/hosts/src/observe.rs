@@ -4,7 +4,7 @@ use herdbook_events::observation::{Facts, Observation, PaneRef, Signal, Source, 
 use herdbook_events::{CanonicalEvent, Field, Origin, Process, SessionKey};
 use serde_json::value::RawValue;
 
-use crate::{canonical_text, claude, codex, cursor, droid, gemini};
+use crate::{canonical_text, claude, codex, copilot, cursor, droid, gemini, opencode};
 
 /// The longest message text kept from a host, in bytes.
 const MESSAGE_BYTES: usize = 4_096;
@@ -35,6 +35,8 @@ pub fn observe(event: &CanonicalEvent, origin: &Origin) -> Vec<Observation> {
         "cursor" => cursor::signals::read(event, origin),
         "gemini" => gemini::signals::read(event, origin),
         "droid" => droid::signals::read(event, origin),
+        "copilot" => copilot::signals::read(event, origin),
+        "opencode" => opencode::signals::read(event, origin),
         _ => return Vec::new(),
     };
     let mode = event.native_text("permission_mode");
@@ -45,7 +47,7 @@ pub fn observe(event: &CanonicalEvent, origin: &Origin) -> Vec<Observation> {
         transcript_path: if reading.own_transcript { transcript() } else { None },
         pane: pane(origin),
         pane_uncertain: reading.pane_uncertain,
-        process: process(origin),
+        process: process(&event.host, origin),
         terminal: origin.tty.clone(),
         attended: reading.attended,
         asks_nobody: mode.map(|mode| mode == "bypassPermissions" || mode == "dontAsk"),
@@ -70,9 +72,14 @@ fn pane(origin: &Origin) -> Option<PaneRef> {
     Some(PaneRef { socket: socket.to_owned(), server_pid, pane })
 }
 
-/// The agent's process: the one the host names, where it is an ancestor; else the hook's parent.
-fn process(origin: &Origin) -> Option<Process> {
-    let named: Option<u32> = origin.var("CLAUDE_PID").and_then(|pid| pid.parse().ok());
+/// The agent's process: the one the host names, where it is an ancestor; else the hook's parent, which may be a shell.
+fn process(host: &str, origin: &Origin) -> Option<Process> {
+    let variable = match host {
+        "opencode" => "OPENCODE_PID",
+        "copilot" => "COPILOT_LOADER_PID",
+        _ => "CLAUDE_PID",
+    };
+    let named: Option<u32> = origin.var(variable).and_then(|pid| pid.parse().ok());
     origin.ancestors.iter().find(|ancestor| Some(ancestor.pid) == named).or(origin.ancestors.first()).copied()
 }
 

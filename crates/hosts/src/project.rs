@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use herdbook_events::{
-    CanonicalEvent, Family, Field, FieldKind, Lineage, Payload, PayloadField, canonical::read_text,
+    CanonicalEvent, Family, Field, FieldKind, Lineage, Payload, PayloadField,
+    canonical::{for_each_member, read_text},
 };
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
@@ -11,7 +12,7 @@ use sha2::{Digest, Sha256};
 use crate::cursor;
 use crate::ecmascript::{canonical_text, decode_string};
 use crate::json::{Compact, compact};
-use crate::table::{Decode, HostTable, Identity, Mapping};
+use crate::table::{Decode, HostTable, Identity, Layout, Mapping};
 
 /// What became of the bytes of one hook call.
 #[derive(Clone, Debug)]
@@ -93,12 +94,38 @@ pub fn idempotency_key(family: Family, native: &RawValue, host: &str) -> String 
 /// Returns the working directory an event tells: its own `cwd`, else the first workspace root where the host
 /// reports those (case F-030). Empty counts as absent.
 pub fn cwd(event: &CanonicalEvent) -> Option<String> {
-    let own = event.native_text("cwd").filter(|cwd| !cwd.is_empty());
-    own.or_else(|| {
+    let own = event.payload.text(Field::Cwd).or_else(|| event.native_text("cwd"));
+    own.filter(|cwd| !cwd.is_empty()).or_else(|| {
         let roots = event.native_member(crate::table(&event.host)?.identity.roots?)?;
         let roots: Vec<&RawValue> = serde_json::from_str(roots.get()).ok()?;
         read_text(roots.first()?).filter(|root| !root.is_empty())
     })
+}
+
+/// Returns the value under a key as the event's host lays its keys out; a dot leads into a member.
+pub(crate) fn native_at<'a>(event: &'a CanonicalEvent, key: &str) -> Option<&'a RawValue> {
+    let layout = crate::table(&event.host).map_or(&Layout::FLAT, |table| &table.layout);
+    let native = event.native.get();
+    let wrapped = layout.wrappers.iter().rev().filter_map(|wrapper| member(native, wrapper));
+    let inside: Vec<&str> = wrapped.map(RawValue::get).filter(|value| value.starts_with('{')).collect();
+    let mut steps = key.split('.');
+    let first = steps.next()?;
+    let found = match inside.as_slice() {
+        [] => member(native, first),
+        inside => inside.iter().find_map(|object| member(object, first)),
+    };
+    steps.try_fold(found?, |object, step| member(object.get(), step))
+}
+
+/// Returns a member of an object's text; of repeated members the last one counts.
+fn member<'a>(object: &'a str, key: &str) -> Option<&'a RawValue> {
+    let mut found = None;
+    for_each_member(object, |name, value| {
+        if name == key {
+            found = Some(value);
+        }
+    });
+    found
 }
 
 /// The top-level members of a native object, and whose it is.
@@ -122,9 +149,32 @@ impl<'a> Native<'a> {
         Native { host: adapter, table: crate::table(adapter), members }
     }
 
-    /// Returns a member's value; of repeated members the last one counts, as in ECMAScript.
-    fn get(&self, key: &str) -> Option<&'a str> {
+    /// Returns a top-level member's value; of repeated members the last one counts, as in ECMAScript.
+    fn top(&self, key: &str) -> Option<&'a str> {
         self.members.iter().rev().find(|(name, _)| name == key).map(|(_, value)| *value)
+    }
+
+    /// Returns the value under a key as the host lays its keys out, and the key as it is spelled here.
+    fn get(&self, key: &'static str) -> Option<(&'static str, &'a str)> {
+        let layout = self.table.map_or(&Layout::FLAT, |table| &table.layout);
+        let spelled = |key: &'static str| Some((key, self.within(layout, key)?));
+        spelled(key).or_else(|| spelled(layout.respelled(key)?))
+    }
+
+    fn within(&self, layout: &Layout, key: &str) -> Option<&'a str> {
+        let common = self.table.is_some_and(|table| table.common.contains(&key));
+        if common || layout.wrappers.is_empty() {
+            return self.top(key);
+        }
+        let wrapped = layout.wrappers.iter().rev().filter_map(|wrapper| self.top(wrapper));
+        let inside: Vec<&'a str> = wrapped.filter(|value| value.starts_with('{')).collect();
+        let mut steps = key.split('.');
+        let first = steps.next()?;
+        let found = match inside.as_slice() {
+            [] => self.top(first),
+            inside => inside.iter().find_map(|object| Some(member(object, first)?.get())),
+        };
+        steps.try_fold(found?, |object, step| Some(member(object, step)?.get()))
     }
 
     fn identity(&self) -> &'static Identity {
@@ -132,12 +182,14 @@ impl<'a> Native<'a> {
     }
 
     /// Returns the first non-empty text under one of these keys.
-    fn first_text(&self, keys: &[&str]) -> Option<String> {
-        keys.iter().filter_map(|key| text_of(self.get(key)?)).find(|text| !text.is_empty())
+    fn first_text(&self, keys: &[&'static str]) -> Option<String> {
+        keys.iter().filter_map(|key| text_of(self.get(key)?.1)).find(|text| !text.is_empty())
     }
 
     fn event_name(&self, argument: Option<&str>) -> Option<String> {
-        self.first_text(self.identity().event).or_else(|| argument.map(str::to_owned))
+        // Beside the wrappers, if there are any: a member of an argument may have the same name.
+        let told = self.identity().event.iter().filter_map(|key| text_of(self.top(key)?));
+        told.into_iter().find(|text| !text.is_empty()).or_else(|| argument.map(str::to_owned))
     }
 
     fn into_event(self, argument: Option<&str>, whole: Box<RawValue>) -> CanonicalEvent {
@@ -168,12 +220,13 @@ impl<'a> Native<'a> {
 
     /// Reads one payload field; nothing where the host did not send it or sent another shape.
     fn read_field(&self, mapping: &Mapping) -> Option<PayloadField> {
-        let value = decode(self.get(mapping.key)?, mapping.decode)?;
+        let (native_key, native) = self.get(mapping.key)?;
+        let value = decode(native, mapping.decode)?;
         if !has_shape(&value, mapping.field) {
             return None;
         }
         let value = RawValue::from_string(value.into_owned()).ok()?;
-        Some(PayloadField { value, native_key: mapping.key })
+        Some(PayloadField { value, native_key })
     }
 }
 

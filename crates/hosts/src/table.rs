@@ -121,7 +121,8 @@ impl NativeEvent {
     }
 }
 
-/// The keys under which a host says what an event belongs to. The first key that holds a non-empty string wins.
+/// The keys under which a host says what an event belongs to. The first key that holds a non-empty string wins; a
+/// dot leads into a member (`info.id`).
 #[derive(Clone, Copy, Debug)]
 pub struct Identity {
     /// The native event name.
@@ -151,6 +152,30 @@ impl Identity {
         tool_use: &[],
         roots: None,
     };
+}
+
+/// How a host lays out what it sends, beyond one flat object.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    /// Members that only hold other members: the arguments of an in-process plugin, as our plugin wraps them. Where
+    /// an event has one, every key that is not common is looked for inside them, the last named first.
+    pub wrappers: &'static [&'static str],
+    /// Keys with a second spelling. Whichever is there is read, and named as the native key.
+    pub spellings: &'static [(&'static str, &'static str)],
+}
+
+impl Layout {
+    /// One object whose keys have one spelling each.
+    pub const FLAT: Layout = Layout { wrappers: &[], spellings: &[] };
+
+    /// Returns the other spelling of a key.
+    pub fn respelled(&self, key: &str) -> Option<&'static str> {
+        self.spellings.iter().find_map(|(one, other)| match key {
+            key if key == *one => Some(*other),
+            key if key == *other => Some(*one),
+            _ => None,
+        })
+    }
 }
 
 /// Where a host keeps its settings folder.
@@ -217,6 +242,8 @@ pub struct HostTable {
     pub common: &'static [&'static str],
     /// Keys that say what an event belongs to.
     pub identity: Identity,
+    /// How the keys lie in what it sends.
+    pub layout: Layout,
     /// Foreign event names the host also sends, each with its own name for the same event.
     pub aliases: &'static [(&'static str, &'static str)],
     /// Event names are compared without regard to ASCII case.

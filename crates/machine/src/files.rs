@@ -94,6 +94,28 @@ pub fn private_dir(path: &Path) -> Result<(), FolderError> {
 /// # Errors
 /// Whatever the system says; the file is then as it was.
 pub fn replace_file(path: &Path, bytes: &[u8], new_mode: u32) -> io::Result<()> {
+    replace(path, bytes, new_mode, |_| Ok(true)).map(|_| ())
+}
+
+/// Replaces a file as [`replace_file`] does, but only while it still holds `old`, or is still not there where that is
+/// nothing; looked at last thing before the rename. Returns false where it does not: nothing is changed then.
+///
+/// # Errors
+/// As [`replace_file`].
+pub fn replace_unchanged(path: &Path, old: Option<&[u8]>, bytes: &[u8], new_mode: u32) -> io::Result<bool> {
+    replace(path, bytes, new_mode, |target| match fs::read(target) {
+        Ok(found) => Ok(old == Some(&found)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(old.is_none()),
+        Err(error) => Err(error),
+    })
+}
+
+fn replace(
+    path: &Path,
+    bytes: &[u8],
+    new_mode: u32,
+    may: impl FnOnce(&Path) -> io::Result<bool>,
+) -> io::Result<bool> {
     let target = match fs::canonicalize(path) {
         Ok(target) => target,
         Err(error) if error.kind() == io::ErrorKind::NotFound => dangling_target(path)?,
@@ -110,8 +132,12 @@ pub fn replace_file(path: &Path, bytes: &[u8], new_mode: u32) -> io::Result<()> 
     file.write_all(bytes)?;
     file.as_file().set_permissions(Permissions::from_mode(mode))?;
     file.as_file().sync_all()?;
+    if !may(&target)? {
+        return Ok(false);
+    }
     file.persist(&target).map_err(|error| error.error)?;
-    File::open(folder)?.sync_all()
+    File::open(folder)?.sync_all()?;
+    Ok(true)
 }
 
 /// Where a symlink to nothing points, or the path itself.
@@ -182,5 +208,18 @@ mod tests {
         assert!(replace_file(scratch.path(), b"x", 0o600).is_err());
         let left = fs::read_dir(scratch.path()).unwrap().count();
         assert_eq!(left, 4, "no temporary file is left");
+    }
+
+    #[test]
+    fn a_file_that_others_changed_is_left_alone() {
+        let scratch = tempfile::tempdir().unwrap();
+        let at = scratch.path().join("file");
+        assert!(replace_unchanged(&at, None, b"one", 0o600).unwrap());
+        assert!(!replace_unchanged(&at, None, b"two", 0o600).unwrap());
+        assert!(!replace_unchanged(&at, Some(b"other"), b"two", 0o600).unwrap());
+        assert_eq!(fs::read(&at).unwrap(), b"one");
+        assert!(replace_unchanged(&at, Some(b"one"), b"two", 0o600).unwrap());
+        assert_eq!(fs::read(&at).unwrap(), b"two");
+        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1, "no temporary file is left");
     }
 }

@@ -27,6 +27,8 @@ pub const ORIGIN_VARS: &[&str] = &[
     "CODEX_HOME",
     "CURSOR_VERSION",
     "COPILOT_CLI",
+    "COPILOT_LOADER_PID",
+    "OPENCODE_PID",
     "GEMINI_SESSION_ID",
     "TRACEPARENT",
     SSH_CONNECTION,

@@ -3,8 +3,10 @@
 mod back;
 mod daemon;
 mod demo;
+mod doctor;
 mod down;
 pub mod hook;
+pub mod install;
 mod ls;
 mod next;
 mod normalize;
@@ -16,8 +18,8 @@ mod skip;
 mod snooze;
 mod stand_in;
 mod status;
-mod tmux_setup;
-mod up;
+mod uninstall;
+pub mod up;
 mod why;
 
 use clap::{Parser, Subcommand};
@@ -49,6 +51,8 @@ pub struct Context<'a> {
 pub enum Command {
     Up(up::Args),
     Down(down::Args),
+    Install(install::Args),
+    Uninstall(uninstall::Args),
     Daemon(daemon::Args),
     Ls(ls::Args),
     Next(next::Args),
@@ -60,11 +64,11 @@ pub enum Command {
     Settle(settle::Args),
     Why(why::Args),
     Status(status::Args),
+    Doctor(doctor::Args),
     Normalize(normalize::Args),
     Hook(hook::Args),
     Demo(demo::Args),
     StandIn(stand_in::Args),
-    TmuxSetup(tmux_setup::Args),
 }
 
 impl Command {
@@ -76,6 +80,8 @@ impl Command {
         match self {
             Command::Up(args) => up::run(&args, context),
             Command::Down(_) => down::run(context),
+            Command::Install(args) => install::run(&args, context),
+            Command::Uninstall(args) => uninstall::run(&args, context),
             Command::Daemon(args) => daemon::run(&args, context),
             Command::Ls(args) => ls::run(&args, context),
             Command::Next(args) => next::run(&args, context),
@@ -87,12 +93,12 @@ impl Command {
             Command::Settle(args) => settle::run(&args, context),
             Command::Why(args) => why::run(&args, context),
             Command::Status(args) => status::run(&args, context),
+            Command::Doctor(args) => doctor::run(&args, context),
             Command::Normalize(args) => normalize::run(&args, context),
             // Only its help comes this far.
             Command::Hook(_) => Ok(Exit::Ok),
             Command::Demo(_) => demo::run(context),
             Command::StandIn(args) => stand_in::run(args, context),
-            Command::TmuxSetup(args) => tmux_setup::run(&args, context),
         }
     }
 }

@@ -25,7 +25,7 @@ use crate::setup::systemd::{SERVICE, Units, UnitsError};
 /// Where the user has a systemd it runs as the unit herdbook.service, and the first hook after a login starts it; else it
 /// is a plain process. Both go on when the terminal is closed; `herdbook down` ends either. A daemon older than this
 /// command is restarted, and nothing is lost: hooks go to the spool meanwhile.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 #[command(visible_alias = "start")]
 pub struct Args {
     /// Run it as a systemd unit, or fail

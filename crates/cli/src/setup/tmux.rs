@@ -9,6 +9,7 @@ mod block;
 mod file;
 mod keys;
 mod servers;
+mod standing;
 
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,7 @@ use crate::printer::{Line, Style};
 
 pub use self::file::Refusal;
 pub use self::keys::Keys;
+pub use self::standing::{Block, Standing, standing};
 
 /// How to go about it.
 #[derive(Clone, Debug, Default)]

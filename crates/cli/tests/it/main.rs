@@ -4,8 +4,10 @@
 
 mod demo;
 mod discovery;
+mod doctor;
 mod down;
 mod examples;
+mod install;
 mod life;
 mod lifecycle;
 mod listing;

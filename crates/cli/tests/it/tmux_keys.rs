@@ -11,8 +11,8 @@ use crate::next::{Tmux, stand_in};
 use crate::support::{TestDaemon, TestEnv, finish, has_tmux};
 
 /// What the commands are called here.
-const INSTALL: &[&str] = &["tmux-setup"];
-const UNINSTALL: &[&str] = &["tmux-setup", "--remove"];
+const INSTALL: &[&str] = &["install", "tmux"];
+const UNINSTALL: &[&str] = &["uninstall", "tmux"];
 
 fn with<'a>(command: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
     [command, more].concat()

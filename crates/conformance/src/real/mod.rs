@@ -10,6 +10,7 @@ pub mod http;
 pub mod process;
 pub mod scratch;
 pub mod script;
+pub mod settings;
 pub mod stdin;
 pub mod tools;
 

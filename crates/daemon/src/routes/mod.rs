@@ -77,6 +77,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/v1/sessions/{key}/why", get(v1::why))
         .route("/v1/agents", get(v1::agents))
         .route("/v1/attention", get(stream::attention))
+        .route("/v1/hooks", get(v1::hooks))
         .route("/v1/hooks/{host}", post(hooks::hook))
         .fallback(|| async { refuse(StatusCode::NOT_FOUND, "no such route") })
         .method_not_allowed_fallback(|| async {

@@ -108,6 +108,12 @@ fn warnings(app: &App, health: &herdbook_log::Health, spool_lost: u64) -> Vec<St
     warnings
 }
 
+/// `GET /v1/hooks`.
+pub(super) async fn hooks(State(app): State<Arc<App>>) -> Answer {
+    let received = app.core.look(|engine, _| engine.received().clone()).await?;
+    ok(&v1::Hooks { hosts: received.into_iter().map(convert::received).collect() })
+}
+
 /// `GET /v1/queue?after=CURSOR`: every entry, those in cooldown included.
 pub(super) async fn queue(State(app): State<Arc<App>>, InQuery(query): InQuery<PageQuery>) -> Answer {
     let queue = app.core.look(|engine, now| engine.queue(now)).await?;

@@ -29,6 +29,28 @@ fn status_tells_who_we_are_and_how_we_do() {
 }
 
 #[test]
+fn hooks_are_counted_by_host_and_event_also_after_a_restart() {
+    let scratch = Scratch::new();
+    let daemon = scratch.start();
+    assert_eq!(daemon.client().hooks().unwrap(), v1::Hooks::default());
+    daemon.frame(&claude(1, "s", "Dreamed", json!({ "dream": 1 })));
+    daemon.frame(&stop_call(2, "s"));
+    let mut again = stop_call(3, "s");
+    again.stamp_ms = 1_003;
+    daemon.frame(&again);
+    let hooks = daemon.client().hooks().unwrap();
+    let [host] = &hooks.hosts[..] else { panic!("{hooks:?}") };
+    assert_eq!((host.host.as_str(), host.count, host.unreadable_count), ("claude", 3, 0));
+    let events: Vec<_> = host.events.iter().map(|one| (one.event.as_str(), one.known, one.count)).collect();
+    assert_eq!(events, [("Dreamed", false, 1), ("Stop", true, 2)]);
+    assert_eq!((host.events[1].family.as_deref(), host.events[1].last_at), (Some("stop"), host.last_at));
+    assert_eq!((host.repeats.len(), host.repeats[0].event.as_str()), (1, "Stop"));
+    assert_eq!((host.unknown_fields[0].field.as_str(), host.unknown_fields[0].count), ("dream", 1));
+    daemon.stop();
+    assert_eq!(scratch.start().client().hooks().unwrap(), hooks);
+}
+
+#[test]
 fn queue_items_have_what_the_reference_has_and_more() {
     let daemon = Scratch::new().start();
     let mut event = stuck("a", T);

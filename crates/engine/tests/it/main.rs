@@ -7,8 +7,10 @@ mod gemini;
 mod hooks;
 mod house;
 mod human;
+mod ids;
 mod panes;
 mod posted;
+mod received;
 mod replay;
 
 use herdbook_engine::record::RecordView;

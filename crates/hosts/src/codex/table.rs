@@ -2,7 +2,7 @@
 
 use herdbook_events::{Family, Field::*};
 
-use crate::table::{Form, Home, HostTable, Identity, Mapping, Setup, Unit, is, on, outside};
+use crate::table::{Form, Home, HostTable, Identity, Layout, Mapping, Setup, Unit, is, on, outside};
 
 /// What every event carries, or may carry.
 const CONTEXT: &[Mapping] = &[
@@ -34,6 +34,7 @@ pub static TABLE: HostTable = HostTable {
         tool_use: &["tool_use_id"],
         roots: None,
     },
+    layout: Layout::FLAT,
     aliases: &[],
     folds_case: false,
     limit_ms: Some(600_000),

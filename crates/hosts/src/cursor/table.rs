@@ -2,7 +2,7 @@
 
 use herdbook_events::{Family, Field::*};
 
-use crate::table::{Form, Home, HostTable, Identity, Mapping, Setup, counted, is, json, on, outside};
+use crate::table::{Form, Home, HostTable, Identity, Layout, Mapping, Setup, counted, is, json, on, outside};
 
 /// What every event of a conversation carries.
 const CONTEXT: &[Mapping] =
@@ -40,6 +40,7 @@ pub static TABLE: HostTable = HostTable {
         tool_use: &["tool_use_id"],
         roots: Some("workspace_roots"),
     },
+    layout: Layout::FLAT,
     // Cursor runs the hooks in Claude Code's settings too, under Claude's names (case F-035).
     aliases: &[
         ("PreToolUse", "preToolUse"),

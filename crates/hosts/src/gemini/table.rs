@@ -2,7 +2,7 @@
 
 use herdbook_events::{Family, Field::*};
 
-use crate::table::{Form, Home, HostTable, Identity, Mapping, Setup, Unit, is, on, outside};
+use crate::table::{Form, Home, HostTable, Identity, Layout, Mapping, Setup, Unit, is, on, outside};
 
 /// What every event carries. There is no mode, model, turn, subagent or tool use id.
 const CONTEXT: &[Mapping] =
@@ -24,6 +24,7 @@ pub static TABLE: HostTable = HostTable {
         tool_use: &[],
         roots: None,
     },
+    layout: Layout::FLAT,
     aliases: &[],
     folds_case: false,
     limit_ms: Some(60_000),

@@ -1,12 +1,14 @@
 //! Everything that was captured from real hosts projects as the tables say.
 
-use herdbook_events::{CanonicalEvent, Family};
+use std::path::Path;
+
+use herdbook_events::{CanonicalEvent, Family, Field};
 use herdbook_hosts::{Decode, Projected, canonical_text, project, table};
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
-use crate::shared::{folder, lines};
+use crate::shared::{folder, lines, read_json};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -143,4 +145,86 @@ fn all_hook_calls_of_gemini_project_and_have_no_news() {
     }
     println!("{calls} hook calls, {fields} fields");
     assert_eq!((calls, fields), (76, 137));
+}
+
+#[derive(Deserialize)]
+struct Told<'a> {
+    #[serde(default)]
+    argv: Vec<String>,
+    #[serde(borrow)]
+    native: Option<&'a RawValue>,
+}
+
+/// Calls `each` with every recorded call of a host: the event, and its native object.
+fn each_call(shared: &Path, host: &str, mut each: impl FnMut(CanonicalEvent, Value)) {
+    for line in lines(shared.join("captures/real"), &[host]) {
+        let told: Told = serde_json::from_str(&line).unwrap();
+        let Some(native) = told.native else { continue };
+        let name = told.argv.iter().find_map(|argument| argument.strip_prefix("event:"));
+        let Projected::Event(event) = project(host, name, native.get().as_bytes()) else { panic!("{line}") };
+        assert_eq!(event.host, host);
+        assert_eq!(
+            serde_json::from_str::<Value>(event.native.get()).unwrap(),
+            serde_json::from_str::<Value>(native.get()).unwrap()
+        );
+        each(*event, serde_json::from_str(native.get()).unwrap());
+    }
+}
+
+/// Checks each payload field against the value under its key, and that nothing the table maps was left out.
+fn fields(event: &CanonicalEvent, keys: &Value, spelled: impl Fn(&str) -> String) -> usize {
+    let contract = table(&event.host).unwrap().event(event.native_event.as_deref().unwrap()).unwrap();
+    assert_eq!(event.event, contract.family);
+    assert_eq!(event.idempotency_key.is_some(), contract.family.is_some());
+    let expected: Vec<(Field, String, Value)> = contract
+        .family
+        .map_or(&[][..], Family::fields)
+        .iter()
+        .filter_map(|field| Some((*field, contract.mapping(*field)?.key)))
+        .filter_map(|(field, key)| Some((field, spelled(key), keys.get(key)?.clone())))
+        .collect();
+    let value = |text: &RawValue| serde_json::from_str::<Value>(text.get()).unwrap();
+    let found: Vec<_> = event
+        .payload
+        .iter()
+        .map(|(field, present)| (field, present.native_key.to_owned(), value(&present.value)))
+        .collect();
+    assert_eq!(found, expected, "{}", event.native);
+    found.len()
+}
+
+#[test]
+fn all_hook_calls_of_copilot_project_from_camel_case_too() {
+    let Some(shared) = folder("all_hook_calls_of_copilot_project_from_camel_case_too") else { return };
+    let contract = read_json(shared.join("hosts/copilot.json"));
+    let camel = |key: &str| contract["spellings"]["keys"][key].as_str().unwrap_or(key).to_owned();
+    let (mut calls, mut mapped) = (0, 0);
+    each_call(&shared, "copilot", |event, native| {
+        let keys = contract["spellings"]["keys"].as_object().unwrap();
+        let mut snake = native.as_object().unwrap().clone();
+        snake.extend(keys.keys().filter_map(|key| Some((key.clone(), native.get(camel(key))?.clone()))));
+        assert_eq!(event.session.as_deref(), native["sessionId"].as_str());
+        calls += 1;
+        mapped += fields(&event, &Value::Object(snake), camel);
+    });
+    assert_eq!((calls, mapped), (36, 113));
+}
+
+#[test]
+fn all_events_of_opencode_project_through_the_plugins_wrappers() {
+    let Some(shared) = folder("all_events_of_opencode_project_through_the_plugins_wrappers") else { return };
+    let (mut calls, mut mapped) = (0, 0);
+    each_call(&shared, "opencode", |event, native| {
+        // The reference's envelope: the event's properties, or the first and then the second argument, spread.
+        let mut flat = Map::new();
+        for wrapper in ["properties", "input", "output"] {
+            flat.extend(native[wrapper].as_object().cloned().unwrap_or_default());
+        }
+        flat.extend(native.get("directory").map(|directory| ("directory".to_owned(), directory.clone())));
+        assert_eq!(event.session.as_deref(), flat["sessionID"].as_str(), "{native}");
+        assert_eq!(event.native_event.as_deref(), native["hook_event_name"].as_str());
+        calls += 1;
+        mapped += fields(&event, &Value::Object(flat), str::to_owned);
+    });
+    assert_eq!((calls, mapped), (105, 60));
 }

@@ -5,6 +5,12 @@ mod captures;
 #[cfg(test)]
 mod ecmascript;
 #[cfg(test)]
+mod plugin;
+#[cfg(test)]
+mod settings;
+#[cfg(test)]
+mod settings_generated;
+#[cfg(test)]
 mod shapes;
 #[cfg(test)]
 mod shared;

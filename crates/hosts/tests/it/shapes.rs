@@ -52,6 +52,61 @@ fn a_tool_use_of_each_host_reads_alike() {
 }
 
 #[test]
+fn copilots_two_spellings_and_opencodes_wrappers_read_the_same_fields() {
+    let pascal = event(
+        "copilot",
+        r#"{"hook_event_name":"PostToolUse","session_id":"s-1","timestamp":"t","cwd":"/srv","tool_name":"Bash","tool_input":{},"tool_result":{"result_type":"success"}}"#,
+    );
+    assert_eq!(
+        payload(&pascal),
+        "sessionId = session_id \"s-1\"\ncwd = cwd \"/srv\"\ntoolName = tool_name \"Bash\"\ntoolInput = tool_input {}\n\
+         toolResponse = tool_result {\"result_type\":\"success\"}\n"
+    );
+    // As 1.0.102 sends it under either name: it names itself, in camelCase.
+    let shown = event(
+        "copilot",
+        r#"{"sessionId":"s-1","timestamp":1,"cwd":"/srv","message":"Run command: ls","hook_event_name":"Notification","notification_type":"permission_prompt"}"#,
+    );
+    assert_eq!(
+        (shown.session.as_deref(), shown.native_event.as_deref()),
+        (Some("s-1"), Some("Notification"))
+    );
+    let inside = event(
+        "copilot",
+        r#"{"hook_event_name":"Stop","session_id":"a-1","agent_id":"a-1","parent_agent_id":"s-1"}"#,
+    );
+    assert_eq!(
+        (inside.lineage.agent.as_deref(), inside.lineage.parent.as_deref()),
+        (Some("a-1"), Some("s-1"))
+    );
+    let wrapped = event(
+        "opencode",
+        r#"{"hook_event_name":"tool.execute.after","input":{"tool":"bash","sessionID":"s","callID":"c","args":{"n":1}},"output":{"title":"t","output":"text"},"directory":"/srv"}"#,
+    );
+    let flat = event(
+        "opencode",
+        r#"{"hook_event_name":"tool.execute.after","directory":"/srv","tool":"bash","sessionID":"s","callID":"c","args":{"n":1},"title":"t","output":"text"}"#,
+    );
+    let expected = "sessionId = sessionID \"s\"\ncwd = directory \"/srv\"\ntoolName = tool \"bash\"\ntoolInput = args {\"n\":1}\n\
+                    toolUseId = callID \"c\"\ntoolResponse = output \"text\"\n";
+    assert_eq!(payload(&wrapped), expected);
+    assert_eq!(payload(&flat), expected);
+    // A bare bus event: its own `type` is its name, not the permission's.
+    let bus = event(
+        "opencode",
+        r#"{"type":"permission.updated","properties":{"id":"p","type":"bash","sessionID":"s","metadata":{}}}"#,
+    );
+    assert_eq!(bus.native_event.as_deref(), Some("permission.updated"));
+    assert_eq!(
+        payload(&bus),
+        "sessionId = sessionID \"s\"\ntoolName = type \"bash\"\ntoolInput = metadata {}\n"
+    );
+    let old =
+        event("opencode", r#"{"type":"session.created","properties":{"info":{"id":"s","parentID":null}}}"#);
+    assert_eq!((old.session.as_deref(), payload(&old).as_str()), (Some("s"), ""));
+}
+
+#[test]
 fn known_keys_come_out() {
     // Each key was computed with Node: JSON.stringify of {event, native: JSON.parse(text), target}, SHA-256.
     let known = [

@@ -1,0 +1,59 @@
+//! Sessions that only run a subagent of another session (case F-014): what they say counts for that one.
+
+use herdbook_events::SessionKey;
+use herdbook_events::observation::{Observation, Signal};
+
+use crate::herd::Attention;
+use crate::session::{Cause, Moment, Transition};
+
+impl Attention {
+    /// Learns that a session is a child; true when that is news. One that was taken for a session of its own is over.
+    fn adopt(
+        &mut self,
+        at: Moment,
+        cause: &Cause,
+        child: &SessionKey,
+        parent: &SessionKey,
+        out: &mut Vec<Transition>,
+    ) -> bool {
+        let root = self.child_sessions.get(parent).unwrap_or(parent).clone();
+        if root == *child || self.child_sessions.contains_key(child) {
+            return false;
+        }
+        out.extend(self.end(child, at, cause));
+        self.sessions.remove(child);
+        self.child_sessions.insert(child.clone(), root);
+        true
+    }
+
+    /// Returns what a child's observation says of the session it belongs to; nothing for sessions of their own.
+    pub(crate) fn of_parent(
+        &mut self,
+        at: Moment,
+        cause: &Cause,
+        seen: &Observation,
+        out: &mut Vec<Transition>,
+    ) -> Option<Observation> {
+        let is_news = match &seen.signal {
+            Signal::ChildOf { parent } => self.adopt(at, cause, &seen.session, parent, out),
+            _ => false,
+        };
+        let root = self.child_sessions.get(&seen.session)?;
+        let key = seen.session.as_str();
+        let id = key.strip_prefix(&format!("{}-", seen.host)).unwrap_or(key).to_owned();
+        let runs = self.sessions.get(root).is_some_and(|session| session.children.contains(&id));
+        let signal = match &seen.signal {
+            Signal::ChildOf { .. } if !is_news => Signal::Alive,
+            Signal::ChildOf { .. } | Signal::SessionStarted { .. } | Signal::PromptSubmitted { .. } => {
+                Signal::AgentStarted { id: id.clone() }
+            }
+            Signal::TurnEnded { .. } | Signal::SessionEnded if !runs => Signal::Alive,
+            Signal::TurnEnded { .. } | Signal::SessionEnded => Signal::AgentStopped { id: Some(id.clone()) },
+            other => other.clone(),
+        };
+        let mut facts = seen.facts.clone();
+        // Its folder and transcript are its own.
+        (facts.cwd, facts.transcript_path) = (None, None);
+        Some(Observation { session: root.clone(), agent: Some(id), signal, facts, ..seen.clone() })
+    }
+}

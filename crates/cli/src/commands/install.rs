@@ -1,0 +1,112 @@
+//! `herdbook install`: our hooks into the agents' settings.
+
+use std::time::Duration;
+
+use herdbook_machine::guarded_command;
+
+use super::Context;
+use crate::daemon::Daemon;
+use crate::error::Problem;
+use crate::exit::Exit;
+use crate::setup::change::{Change, Edit};
+use crate::setup::program::{HookProgram, hook_program};
+use crate::setup::receipt::Receipts;
+use crate::setup::refusal::Refusal;
+use crate::setup::session::{self, Options, Work};
+use crate::setup::target::Target;
+use crate::setup::trust::{self, Trust};
+use crate::setup::{show, tmux};
+
+/// Put hooks into the settings of the coding agents on this machine
+///
+/// What stands in those files stays, to the byte; a copy of each is kept. `herdbook uninstall` takes exactly the hooks
+/// out again. Sessions that run already have to be restarted.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    options: Options,
+}
+
+struct Install {
+    hook: HookProgram,
+}
+
+/// How long the daemon may take to say that it is there.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Installs.
+///
+/// # Errors
+/// As [`session::run`]; our hook program is not there.
+pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
+    let work = Install { hook: hook_program()? };
+    let exit = session::run(context, &args.options, &work)?;
+    if work.hook.is_build {
+        let words =
+            format!("the hooks run {}, in a build folder: without it they do nothing", work.hook.path);
+        show::warning(context.printer, &words);
+    }
+    let daemon = Daemon::of(&context.env)?.with_timeout(PATIENCE);
+    if let Err(Problem::Down { .. }) = daemon.ask(|client| client.status()) {
+        show::warning(context.printer, "the daemon is not running: `herdbook up` starts it");
+    }
+    Ok(exit)
+}
+
+/// Installs the hooks of one host into the user's settings, as `doctor --fix` does.
+///
+/// # Errors
+/// As [`run`].
+pub fn host(host: &str, yes: bool, context: &mut Context<'_>) -> Result<Exit, Problem> {
+    let options = Options { hosts: vec![host.to_owned()], yes, ..Options::default() };
+    run(&Args { options }, context)
+}
+
+impl Work for Install {
+    fn plan(&self, target: Target, receipts: &Receipts) -> Result<Change, Refusal> {
+        let version = target.version();
+        let command = |args: &[&str]| guarded_command(&self.hook.path, args);
+        Change::to_install(target, version.as_deref(), &command, receipts)
+    }
+
+    fn preview(
+        &self,
+        context: &mut Context<'_>,
+        change: &Change,
+        receipts: &Receipts,
+        as_diff: bool,
+    ) -> Result<bool, Problem> {
+        let trust = Trust { target: &change.target, backups: &receipts.backups };
+        let text = change.text_after().unwrap_or_default();
+        trust::preview_install(context.printer, trust, text, as_diff)
+    }
+
+    fn apply(
+        &self,
+        context: &mut Context<'_>,
+        change: &Change,
+        receipts: &Receipts,
+        agreed: bool,
+    ) -> Result<(), Refusal> {
+        let host = change.target.table.host;
+        if let Some(copy) = change.install(receipts)? {
+            let copy = show::short(&copy, context.env.home());
+            show::host(context.printer, host, &format!("copy of the file as it was: {copy}"));
+        }
+        let rest = trust::after_install(Trust { target: &change.target, backups: &receipts.backups }, agreed);
+        let restart = || format!("restart running sessions of {}", change.target.table.title);
+        let next = match (rest, &change.edit) {
+            (Some(rest), _) => Some(rest),
+            (None, Edit::Nothing) => None,
+            (None, _) => Some(restart()),
+        };
+        if let Some(next) = next {
+            show::host(context.printer, host, &format!("next: {next}"));
+        }
+        Ok(())
+    }
+
+    fn tmux(&self, context: &mut Context<'_>, options: &tmux::Options) -> Result<Exit, Problem> {
+        tmux::install(context, options)
+    }
+}

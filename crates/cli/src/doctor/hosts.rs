@@ -1,0 +1,465 @@
+//! The hooks of one host: registered whole and once, running a program that is there, switched on, and firing.
+
+use std::path::{Path, PathBuf};
+
+use herdbook_api::v1::{HookEvent, HostHooks};
+use herdbook_hosts::{Form, HostTable, settings};
+
+use super::check::{Check, Level, Mend, finding};
+use crate::text::{age, counted};
+
+/// So many names of missing events are spelt out.
+const NAMED: usize = 4;
+/// So many different events must have come twice: a single one may be the agent's own doing (case F-006).
+const TWICE: usize = 3;
+
+/// One of our entries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ours {
+    /// The event it is registered for.
+    pub event: String,
+    /// The program it runs.
+    pub program: PathBuf,
+}
+
+/// A settings file in which our entries may stand.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct File {
+    /// The file, as a person would name it.
+    pub path: String,
+    /// Our entries in it.
+    pub ours: Vec<Ours>,
+    /// What `install` writes is not what stands there.
+    pub is_stale: bool,
+    /// The setting in it that switches hooks off.
+    pub disabled: Option<String>,
+    /// Why it could not be read.
+    pub error: Option<String>,
+}
+
+/// What the host says about trust in our entries.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Trust {
+    /// It runs what is registered.
+    #[default]
+    NotNeeded,
+    /// It could not be asked: why.
+    Unknown(String),
+    /// It was asked and does not list our entries: what it says.
+    NotListed(String),
+    /// It was asked: our events it does not run yet.
+    Missing(Vec<String>),
+}
+
+/// Everything the checks of one host look at.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// The host.
+    pub table: &'static HostTable,
+    /// Its program is on `PATH`.
+    pub is_there: bool,
+    /// What its program says to `--version`.
+    pub version: Option<String>,
+    /// The user's settings.
+    pub user: File,
+    /// The settings of the project we are in, where there are any.
+    pub project: Vec<File>,
+    /// Trust in our entries.
+    pub trust: Trust,
+    /// What it sent, where the daemon could be asked.
+    pub sent: Option<HostHooks>,
+    /// When our entries were last written, Unix milliseconds.
+    pub installed_at: Option<u64>,
+    /// The hook program our entries should run.
+    pub program: PathBuf,
+}
+
+impl Facts {
+    fn files(&self) -> impl Iterator<Item = &File> {
+        std::iter::once(&self.user).chain(&self.project)
+    }
+
+    /// Whether any of our entries is in its settings.
+    pub fn has_ours(&self) -> bool {
+        self.files().any(|file| !file.ours.is_empty())
+    }
+
+    fn install(&self) -> String {
+        format!("herdbook install {}", self.table.host)
+    }
+}
+
+/// Looks at the hooks of all hosts.
+pub fn all(facts: &[Facts], now_ms: u64) -> Vec<Check> {
+    let mut checks: Vec<Check> = facts.iter().flat_map(|facts| host(facts, now_ms)).collect();
+    if !facts.iter().any(Facts::has_ours) {
+        let words = "no agent has our hooks: nothing is seen of what they do";
+        checks.push(Check::fault("hooks", finding::NOT_INSTALLED, words).fix("herdbook install"));
+    }
+    checks
+}
+
+/// No agent is here at all.
+pub fn nobody() -> Check {
+    let words = "no coding agent was found: none of their programs is on PATH";
+    Check::warning("hooks", finding::NO_AGENT, words).fix("herdbook install HOST")
+}
+
+/// Our entries run a program that the next clean-up removes.
+pub fn build_folder(program: &str) -> Check {
+    let words = format!("they run {program}, in a build folder: without it they do nothing");
+    Check::warning("hooks", finding::BUILD_FOLDER, words)
+        .fix("install herdbook and herdbook-hook elsewhere, then herdbook install")
+}
+
+/// Looks at the hooks of one host. A host that is not on this computer, and has none of ours, has no line.
+pub fn host(facts: &Facts, now_ms: u64) -> Vec<Check> {
+    let name = facts.table.host;
+    let mut checks = Vec::new();
+    for file in facts.files() {
+        if let Some(error) = &file.error {
+            let words = format!("{} cannot be read: {error}", file.path);
+            checks.push(Check::fault(name, finding::UNREADABLE, words).fix("mend the file"));
+        }
+    }
+    if !facts.has_ours() {
+        // What cannot be read may hold ours.
+        if facts.is_there && checks.is_empty() {
+            checks.push(not_installed(facts));
+        }
+        return checks;
+    }
+    checks.extend(programs(facts));
+    checks.extend(missing(facts));
+    checks.extend(twice(facts));
+    checks.extend(disabled(facts));
+    checks.extend(trust(facts));
+    checks.extend(stale(facts, checks.is_empty()));
+    if let Some(sent) = &facts.sent {
+        checks.extend(super::drift::host(facts.table, sent, now_ms));
+    }
+    // Where hooks cannot run, it is said why nothing comes.
+    if checks.iter().all(|check| check.level != Level::Fault) {
+        checks.extend(never_fired(facts, now_ms));
+    }
+    if checks.is_empty() {
+        checks.push(Check::ok(name, well(facts, now_ms)));
+    }
+    checks
+}
+
+fn not_installed(facts: &Facts) -> Check {
+    let words = format!("{} is here, without our hooks", facts.table.title);
+    Check::warning(facts.table.host, finding::NOT_INSTALLED, words).fix(facts.install())
+}
+
+/// Our entries must run the hook program that belongs to this command.
+fn programs(facts: &Facts) -> Option<Check> {
+    let other: Vec<(&File, &Path)> = facts
+        .files()
+        .flat_map(|file| file.ours.iter().map(move |ours| (file, ours.program.as_path())))
+        .filter(|(_, program)| *program != facts.program)
+        .collect();
+    let gone = other.iter().find(|(_, program)| !is_program(program));
+    let (check, file) = match (gone, other.first()) {
+        (Some((file, program)), _) => {
+            let words = format!("{} runs {}, which is not there", file.path, program.display());
+            (Check::fault(facts.table.host, finding::PROGRAM_MISSING, words), file)
+        }
+        (None, Some((file, program))) => {
+            let words = format!("{} runs {}, another copy of the hook", file.path, program.display());
+            (Check::warning(facts.table.host, finding::STALE_PATH, words), file)
+        }
+        (None, None) => {
+            let is_gone = !is_program(&facts.program);
+            return is_gone.then(|| {
+                let words = format!("the hook program {} is not there", facts.program.display());
+                Check::fault(facts.table.host, finding::PROGRAM_MISSING, words)
+                    .fix("install herdbook-hook beside herdbook")
+            });
+        }
+    };
+    Some(if std::ptr::eq(*file, &raw const facts.user) {
+        check.fix(facts.install()).mend(Mend::Install(facts.table.host))
+    } else {
+        check.fix(format!("{} --project", facts.install()))
+    })
+}
+
+/// True for a file that can be run.
+pub fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+/// Every event that the installed client knows must be registered in one of the files. A plugin forwards all.
+fn missing(facts: &Facts) -> Option<Check> {
+    if let Form::Plugin(_) = facts.table.setup.form {
+        return None;
+    }
+    let has = |name: &str| facts.files().flat_map(|file| &file.ours).any(|ours| ours.event == name);
+    let missing: Vec<&str> = settings::events(facts.table, facts.version.as_deref())
+        .map(|event| event.name)
+        .filter(|name| !has(name))
+        .collect();
+    if missing.is_empty() {
+        return None;
+    }
+    let shown = missing.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+    let more = if missing.len() > NAMED { ", …" } else { "" };
+    let words = format!("{} not registered: {shown}{more}", counted(missing.len() as u64, "event"));
+    let check = Check::warning(facts.table.host, finding::MISSING_EVENTS, words);
+    Some(if facts.user.ours.is_empty() {
+        check.fix(format!("{} --project", facts.install()))
+    } else {
+        check.fix(facts.install()).mend(Mend::Install(facts.table.host))
+    })
+}
+
+/// Our hook must be registered in one place only, also as far as can be seen from what came (case F-034).
+fn twice(facts: &Facts) -> Option<Check> {
+    let with: Vec<&File> = facts.files().filter(|file| !file.ours.is_empty()).collect();
+    let within = with.iter().find(|file| {
+        let mut events: Vec<&str> = file.ours.iter().map(|ours| ours.event.as_str()).collect();
+        events.sort_unstable();
+        events.windows(2).any(|pair| pair[0] == pair[1])
+    });
+    let (words, fix) = match (within, with.as_slice()) {
+        (_, [user, project, ..]) => (
+            format!("registered in {} and in {}", user.path, project.path),
+            format!("herdbook uninstall {} --project", facts.table.host),
+        ),
+        (Some(file), _) => (format!("registered more than once in {}", file.path), facts.install()),
+        (None, _) => {
+            let events = came_twice(facts.sent.as_ref()?);
+            if events.len() < TWICE {
+                return None;
+            }
+            let words = format!(
+                "{} came twice: registered in another place, too, or sessions run in the home folder",
+                names(&events, "event")
+            );
+            (words, "look for herdbook-hook in the project's settings and in plugins".to_owned())
+        }
+    };
+    Some(Check::warning(facts.table.host, finding::REGISTERED_TWICE, words).fix(fix))
+}
+
+/// The events that came twice when they came last. So what was mended is forgotten with the next call.
+fn came_twice(sent: &HostHooks) -> Vec<String> {
+    let is_last = |repeat: &&HookEvent| {
+        sent.events.iter().any(|one| one.event == repeat.event && one.last_at == repeat.last_at)
+    };
+    sent.repeats.iter().filter(is_last).map(|repeat| repeat.event.clone()).collect()
+}
+
+/// Entries that are there and run the right program, but are not as this version writes them.
+fn stale(facts: &Facts, is_well_so_far: bool) -> Option<Check> {
+    if !is_well_so_far || !facts.user.is_stale {
+        return None;
+    }
+    let words = format!("entries in {} are not as this version writes them", facts.user.path);
+    let check = Check::warning(facts.table.host, finding::STALE_ENTRIES, words);
+    Some(check.fix(facts.install()).mend(Mend::Install(facts.table.host)))
+}
+
+fn disabled(facts: &Facts) -> Option<Check> {
+    let (file, setting) = facts.files().find_map(|file| Some((file, file.disabled.as_ref()?)))?;
+    let words = format!("hooks are switched off: {setting} in {}", file.path);
+    Some(Check::fault(facts.table.host, finding::DISABLED, words).fix("remove that setting"))
+}
+
+fn trust(facts: &Facts) -> Option<Check> {
+    let title = facts.table.title;
+    let fix = format!("{}, or answer /hooks in {title}", facts.install());
+    match &facts.trust {
+        Trust::Missing(events) => {
+            let words = format!("{title} does not run {} yet: not trusted", names(events, "event"));
+            let check = Check::fault(facts.table.host, finding::UNTRUSTED, words).fix(fix);
+            Some(check.mend(Mend::Install(facts.table.host)))
+        }
+        Trust::NotListed(why) => {
+            let words = format!("{title} does not list our hooks: {why}");
+            Some(Check::fault(facts.table.host, finding::DISABLED, words).fix(fix))
+        }
+        Trust::NotNeeded | Trust::Unknown(_) => None,
+    }
+}
+
+fn names(names: &[String], noun: &str) -> String {
+    let shown = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+    let more = if names.len() > NAMED { ", …" } else { "" };
+    format!("{} ({shown}{more})", counted(names.len() as u64, noun))
+}
+
+/// That a file is there proves nothing: an event must have come since it was written (case F-115).
+fn never_fired(facts: &Facts, now_ms: u64) -> Option<Check> {
+    let sent = facts.sent.as_ref()?;
+    let is_older = |at: &u64| sent.last_at < *at;
+    let since = match facts.installed_at {
+        _ if sent.count == 0 => "nothing has come yet".to_owned(),
+        Some(at) if is_older(&at) => {
+            format!("nothing has come since they were written {} ago", age(now_ms.saturating_sub(at)))
+        }
+        _ => return None,
+    };
+    let words = format!("{}, but {since}", registered(facts));
+    let fix = format!("start {}, or restart it where it runs", facts.table.title);
+    Some(Check::warning(facts.table.host, finding::NEVER_FIRED, words).fix(fix))
+}
+
+fn well(facts: &Facts, now_ms: u64) -> String {
+    let last = match &facts.sent {
+        Some(sent) => format!(", last seen {} ago", age(now_ms.saturating_sub(sent.last_at))),
+        None => String::new(),
+    };
+    let unasked = match &facts.trust {
+        Trust::Unknown(why) => format!(" (trust unknown: {why})"),
+        _ => String::new(),
+    };
+    format!("{}{last}{unasked}", registered(facts))
+}
+
+fn registered(facts: &Facts) -> String {
+    let version = facts.version.as_ref().map(|version| format!("{version}, ")).unwrap_or_default();
+    if let Form::Plugin(_) = facts.table.setup.form {
+        return format!("{version}plugin in place");
+    }
+    let count = facts.files().map(|file| file.ours.len() as u64).max().unwrap_or(0);
+    format!("{version}{} registered", counted(count, "event"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW_MS: u64 = 1_800_000_000_000;
+
+    /// A host whose hooks are whole, and whose hook program is this very test.
+    fn well(host: &str) -> Facts {
+        let table = herdbook_hosts::table(host).unwrap();
+        let program = std::env::current_exe().unwrap();
+        let version = Some("99.0.0".to_owned());
+        let ours = |event: &herdbook_hosts::NativeEvent| Ours {
+            event: event.name.to_owned(),
+            program: program.clone(),
+        };
+        let ours = settings::events(table, version.as_deref()).map(ours).collect();
+        let sent =
+            HostHooks { host: host.into(), count: 3, last_at: NOW_MS - 120_000, ..HostHooks::default() };
+        Facts {
+            table,
+            is_there: true,
+            installed_at: Some(NOW_MS - 600_000),
+            user: File { path: "~/.claude/settings.json".into(), ours, ..File::default() },
+            project: Vec::new(),
+            trust: Trust::NotNeeded,
+            sent: Some(sent),
+            version,
+            program,
+        }
+    }
+
+    fn found(facts: &Facts) -> Vec<(Level, Option<&'static str>)> {
+        host(facts, NOW_MS).iter().map(|check| (check.level, check.finding)).collect()
+    }
+
+    #[test]
+    fn hooks_that_fire_are_well() {
+        let checks = host(&well("claude"), NOW_MS);
+        let count = well("claude").user.ours.len();
+        assert_eq!(
+            checks,
+            [Check::ok("claude", format!("99.0.0, {count} events registered, last seen 2m ago"))]
+        );
+    }
+
+    #[test]
+    fn a_host_without_our_hooks_is_told_only_where_it_is_here() {
+        let mut facts = well("claude");
+        facts.user.ours.clear();
+        assert_eq!(found(&facts), [(Level::Warning, Some("not-installed"))]);
+        assert_eq!(host(&facts, NOW_MS)[0].fix.as_deref(), Some("herdbook install claude"));
+        facts.is_there = false;
+        assert_eq!(found(&facts), []);
+        assert_eq!(all(&[facts], NOW_MS)[0].level, Level::Fault, "then nothing is seen at all");
+    }
+
+    #[test]
+    fn installed_and_never_fired_is_a_warning_unless_nobody_can_tell() {
+        let mut facts = well("cursor");
+        facts.sent = Some(HostHooks::default());
+        assert_eq!(found(&facts), [(Level::Warning, Some("never-fired"))]);
+        facts.sent = None;
+        assert_eq!(found(&facts), [(Level::Ok, None)]);
+        let mut facts = well("cursor");
+        facts.installed_at = Some(NOW_MS - 60_000);
+        assert_eq!(found(&facts), [(Level::Warning, Some("never-fired"))]);
+        let words = "nothing has come since they were written 1m ago";
+        assert!(host(&facts, NOW_MS)[0].message.ends_with(words));
+    }
+
+    #[test]
+    fn a_missing_event_can_be_mended() {
+        let mut facts = well("claude");
+        let gone = facts.user.ours.remove(3).event;
+        let checks = host(&facts, NOW_MS);
+        assert_eq!(found(&facts), [(Level::Warning, Some("missing-events"))]);
+        assert_eq!(checks[0].message, format!("1 event not registered: {gone}"));
+        assert_eq!(checks[0].mend, Some(Mend::Install("claude")));
+    }
+
+    #[test]
+    fn another_program_is_a_warning_and_a_missing_one_a_fault() {
+        let mut facts = well("claude");
+        facts.user.ours[0].program = "/nonexistent/herdbook-hook".into();
+        assert_eq!(found(&facts), [(Level::Fault, Some("program-missing"))]);
+        facts.user.ours[0].program = "/bin/sh".into();
+        assert_eq!(found(&facts), [(Level::Warning, Some("stale-path"))]);
+        let mut facts = well("claude");
+        facts.user.is_stale = true;
+        assert_eq!(found(&facts), [(Level::Warning, Some("stale-entries"))]);
+    }
+
+    #[test]
+    fn two_registrations_are_named_with_both_files() {
+        let mut facts = well("claude");
+        let path = "/srv/demo/.claude/settings.json".to_owned();
+        facts.project = vec![File { path, ours: facts.user.ours.clone(), ..File::default() }];
+        let checks = host(&facts, NOW_MS);
+        assert_eq!(found(&facts), [(Level::Warning, Some("registered-twice"))]);
+        let words = "registered in ~/.claude/settings.json and in /srv/demo/.claude/settings.json";
+        assert_eq!(checks[0].message, words);
+        let mut facts = well("claude");
+        facts.user.ours.push(facts.user.ours[0].clone());
+        assert_eq!(found(&facts), [(Level::Warning, Some("registered-twice"))]);
+        // A place that is not looked into shows by what came.
+        let mut facts = well("claude");
+        let event = |event: &&str| HookEvent { event: (*event).into(), last_at: 7, ..HookEvent::default() };
+        let sent = facts.sent.as_mut().unwrap();
+        sent.events = ["SessionStart", "Stop", "UserPromptSubmit"].iter().map(event).collect();
+        sent.repeats = sent.events.clone();
+        assert_eq!(found(&facts), [(Level::Warning, Some("registered-twice"))]);
+        // The last prompt came once.
+        facts.sent.as_mut().unwrap().events[2].last_at = 8;
+        assert_eq!(found(&facts), [(Level::Ok, None)]);
+    }
+
+    #[test]
+    fn what_keeps_hooks_from_running_is_a_fault() {
+        let mut facts = well("claude");
+        facts.user.disabled = Some("disableAllHooks".into());
+        assert_eq!(found(&facts), [(Level::Fault, Some("hooks-disabled"))]);
+        let mut facts = well("codex");
+        facts.trust = Trust::Missing(vec!["Stop".into()]);
+        assert_eq!(found(&facts), [(Level::Fault, Some("untrusted"))]);
+        facts.trust = Trust::NotListed("are hooks switched off there?".into());
+        assert_eq!(found(&facts), [(Level::Fault, Some("hooks-disabled"))]);
+        facts.trust = Trust::Unknown("no answer".into());
+        assert!(host(&facts, NOW_MS)[0].message.ends_with("(trust unknown: no answer)"));
+        let mut facts = well("claude");
+        facts.user = File { error: Some("line 3, column 1: x".into()), ..facts.user };
+        facts.user.ours.clear();
+        assert_eq!(found(&facts), [(Level::Fault, Some("unreadable-settings"))]);
+    }
+}

@@ -1,0 +1,80 @@
+//! `herdbook doctor`: what is looked at, and what is made of it.
+//!
+//! `service`, `folder`, `hosts` and `drift` turn facts into checks and ask nobody; `look` gathers the facts about the
+//! hosts; `mend` does what `--fix` may do. Start with [`examine`].
+
+mod check;
+mod drift;
+mod folder;
+mod hosts;
+mod look;
+mod mend;
+mod service;
+mod terminals;
+
+use herdbook_daemon::DaemonConfig;
+use herdbook_wire::paths::{sockets, state_dir};
+use herdbook_wire::spool;
+
+#[cfg(test)]
+pub use check::Mend;
+pub use check::{Check, Level};
+pub use mend::mend;
+
+use crate::clock::now_ms;
+use crate::env::Env;
+use crate::error::{Problem, whole};
+use crate::setup::program::find;
+use crate::setup::tmux::standing;
+
+/// Looks at everything. Changes nothing, talks to no other machine, and waits for nobody for long.
+///
+/// # Errors
+/// The places of state and sockets cannot be told.
+pub fn examine(env: &Env) -> Result<Vec<Check>, Problem> {
+    let version = env!("CARGO_PKG_VERSION");
+    let state = state_dir(&env.places)?;
+    let asked = service::ask(sockets(&env.places)?);
+    let status = asked.iter().find_map(|socket| socket.answer.as_ref().ok());
+    let mut checks = service::daemon(&asked, version);
+    checks.extend(service::sockets(&asked));
+    match status {
+        Some(status) => checks.extend(service::ports(status)),
+        None => checks.extend(ports_without_daemon(env, version)),
+    }
+    checks.push(folder::state(&state));
+    match spool::entries(&service::spool_dir(&state)) {
+        Ok(entries) => {
+            let lost = spool::lost(&service::spool_dir(&state)).ok().flatten().map_or(0, |lost| lost.new);
+            checks.extend(service::spool(&entries, lost, now_ms(), status.is_some()));
+        }
+        Err(error) => checks.push(Check::fault("spool", check::finding::UNSAFE_FOLDER, whole(&error))),
+    }
+    if let Some(status) = status {
+        checks.extend(service::journal(status));
+    }
+    let client = asked.iter().find(|socket| socket.answer.is_ok()).map(service::Socket::client);
+    checks.extend(look::hosts(env, client.as_ref())?);
+    let running = client.as_ref().and_then(|client| client.agents().ok());
+    checks.extend(running.map(|running| terminals::agents(&running)));
+    let has_tmux = find(&["tmux"], env.path.as_deref()).is_some();
+    checks.extend(terminals::tmux(has_tmux, standing(env)));
+    Ok(checks)
+}
+
+/// A daemon that does not run would find its port taken.
+fn ports_without_daemon(env: &Env, version: &str) -> Vec<Check> {
+    let config = match DaemonConfig::from_env(&env.places, version) {
+        Ok(config) => config,
+        Err(error) => {
+            return vec![
+                Check::fault("port", check::finding::PORT_TAKEN, whole(&error)).fix("set HERDBOOK_ADDR"),
+            ];
+        }
+    };
+    let taken = |addr: std::net::SocketAddr| {
+        let holder = herdbook_machine::owner_of_port(addr.port())?;
+        Some(service::taken(&addr.to_string(), Some(holder)))
+    };
+    config.http.into_iter().filter(|addr| addr.port() != 0).find_map(taken).into_iter().collect()
+}

@@ -1,0 +1,155 @@
+//! What each host has sent so far: counts and times for `doctor`, and what its table does not know.
+//!
+//! Folded from hook records like everything else, so a restart brings it back. Its size is bounded whatever comes in:
+//! names of events, fields and versions are foreign text.
+
+use std::collections::BTreeMap;
+
+use herdbook_events::{CanonicalEvent, Family, Origin};
+use herdbook_redact::{clean_line, clip};
+
+/// So many hosts are told apart; what further ones send is not counted.
+const HOSTS: usize = 32;
+/// So many different events a host (known and unknown ones apart), unknown fields, and versions are told apart.
+const NAMES: usize = 64;
+/// Columns that are kept of a name.
+const NAME_COLUMNS: usize = 64;
+/// Variables of the hook's environment that tell it.
+const VERSION_VARS: [&str; 1] = ["CURSOR_VERSION"];
+
+/// How often something came, and when. Times are Unix milliseconds of its arrival.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// How often.
+    pub count: u64,
+    /// The first time.
+    pub first_ms: u64,
+    /// The last time.
+    pub last_ms: u64,
+}
+
+impl Seen {
+    fn again(&mut self, at_ms: u64) {
+        if self.count == 0 {
+            self.first_ms = at_ms;
+        }
+        self.count += 1;
+        self.last_ms = self.last_ms.max(at_ms);
+    }
+}
+
+/// What is told apart by name, up to [`NAMES`] names.
+pub type Named<T = Seen> = BTreeMap<String, T>;
+
+/// A native event of the host's table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SeenEvent {
+    /// The canonical family, where the event has one.
+    pub family: Option<Family>,
+    /// How often and when.
+    pub seen: Seen,
+}
+
+/// A top-level key that the host's table does not know.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SeenField {
+    /// An event that carried it.
+    pub event: String,
+    /// How often and when.
+    pub seen: Seen,
+}
+
+/// What one host has sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Received {
+    /// Everything, repeats and unreadable calls included.
+    pub all: Seen,
+    /// Events of the host's table by their names there.
+    pub events: Named<SeenEvent>,
+    /// Events the table does not know; all of a host without a table.
+    pub unknown_events: Named,
+    /// Top-level keys the table does not know.
+    pub unknown_fields: Named<SeenField>,
+    /// Calls that could not be read.
+    pub unreadable: Seen,
+    /// Versions of the client, where it tells them.
+    pub versions: Named,
+    /// Calls that repeated another registration's call (`repeatOf`), by event.
+    pub repeats: Named,
+}
+
+/// What all hosts have sent.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ledger {
+    pub(crate) hosts: BTreeMap<String, Received>,
+}
+
+impl Ledger {
+    /// Counts a readable call, a repeat or not.
+    pub(crate) fn hook(&mut self, at_ms: u64, event: &CanonicalEvent, origin: &Origin, is_repeat: bool) {
+        let Some(host) = self.host(&event.host) else { return };
+        host.all.again(at_ms);
+        let news = herdbook_hosts::news(event);
+        let sent = event.native_event.as_deref().unwrap_or("(unnamed)");
+        let contract = herdbook_hosts::table(&event.host).and_then(|table| table.event(sent));
+        match contract {
+            Some(contract) => {
+                if let Some(known) = entry(&mut host.events, contract.name) {
+                    known.family = contract.family;
+                    known.seen.again(at_ms);
+                }
+            }
+            None => again(&mut host.unknown_events, sent, at_ms),
+        }
+        for field in &news.fields {
+            if let Some(field) = entry(&mut host.unknown_fields, field) {
+                field.event = name(sent);
+                field.seen.again(at_ms);
+            }
+        }
+        let told = news.version.as_deref();
+        if let Some(version) = told.or_else(|| VERSION_VARS.iter().find_map(|var| origin.var(var))) {
+            again(&mut host.versions, version, at_ms);
+        }
+        if is_repeat {
+            again(&mut host.repeats, sent, at_ms);
+        }
+    }
+
+    /// Counts a call that could not be read.
+    pub(crate) fn unreadable(&mut self, at_ms: u64, host: &str) {
+        if let Some(host) = self.host(host) {
+            host.all.again(at_ms);
+            host.unreadable.again(at_ms);
+        }
+    }
+
+    fn host(&mut self, host: &str) -> Option<&mut Received> {
+        let host = name(host);
+        if self.hosts.len() >= HOSTS && !self.hosts.contains_key(&host) {
+            return None;
+        }
+        Some(self.hosts.entry(host).or_default())
+    }
+}
+
+fn again(named: &mut Named, key: &str, at_ms: u64) {
+    if let Some(seen) = entry(named, key) {
+        seen.again(at_ms);
+    }
+}
+
+fn entry<'a, T: Default>(named: &'a mut Named<T>, key: &str) -> Option<&'a mut T> {
+    let key = name(key);
+    if named.len() >= NAMES && !named.contains_key(&key) {
+        return None;
+    }
+    Some(named.entry(key).or_default())
+}
+
+/// A foreign name as it is kept: one short line that acts on no terminal.
+fn name(foreign: &str) -> String {
+    // Cut before it is cleaned, too: a name may be megabytes long.
+    let start: String = foreign.chars().take(4 * NAME_COLUMNS).collect();
+    clip(&clean_line(&start), NAME_COLUMNS)
+}

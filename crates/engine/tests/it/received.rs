@@ -1,0 +1,65 @@
+//! What the engine remembers of what each host sent.
+
+use herdbook_engine::received::Seen;
+use herdbook_events::{Family, Origin};
+
+use crate::{Herd, START_MS};
+
+#[test]
+fn events_are_counted_by_host_and_name_and_come_back_after_a_restart() {
+    let mut herd = Herd::new();
+    herd.claude("1", "UserPromptSubmit", r#""prompt":"x""#);
+    herd.wait(3_000);
+    herd.claude("1", "Stop", "");
+    herd.wait(3_000);
+    herd.claude("1", "Stop", r#""stop_hook_active":false"#);
+    herd.claude("1", "Dreamed", r#""dream":1"#);
+    herd.hook("claude", "{\"session_id\":\"1\",", Origin::default());
+    herd.hook(
+        "cursor",
+        r#"{"conversation_id":"c","hook_event_name":"stop","cursor_version":"1.7.2"}"#,
+        Origin::default(),
+    );
+    let received = herd.engine.received();
+    let claude = &received["claude"];
+    assert_eq!(claude.all, Seen { count: 5, first_ms: START_MS, last_ms: START_MS + 6_000 });
+    let stop = &claude.events["Stop"];
+    assert_eq!(stop.family, Some(Family::Stop));
+    assert_eq!(stop.seen, Seen { count: 2, first_ms: START_MS + 3_000, last_ms: START_MS + 6_000 });
+    assert_eq!(claude.unknown_events.keys().collect::<Vec<_>>(), ["Dreamed"]);
+    let (field, seen) = claude.unknown_fields.first_key_value().unwrap();
+    assert_eq!((field.as_str(), seen.event.as_str(), seen.seen.count), ("dream", "Dreamed", 1));
+    assert_eq!(claude.unreadable.count, 1);
+    assert_eq!(received["cursor"].versions.keys().collect::<Vec<_>>(), ["1.7.2"]);
+    assert_eq!(herd.restarted().engine.received(), received);
+}
+
+#[test]
+fn a_repeat_by_another_registration_is_counted_apart() {
+    let mut herd = Herd::new();
+    for _ in 0..2 {
+        herd.claude("1", "UserPromptSubmit", r#""prompt":"y""#);
+    }
+    let received = herd.engine.received();
+    assert_eq!(received["claude"].repeats["UserPromptSubmit"].count, 1);
+    assert_eq!(received["claude"].events["UserPromptSubmit"].seen.count, 2);
+    assert_eq!(herd.restarted().engine.received(), received);
+}
+
+#[test]
+fn what_is_kept_of_foreign_names_is_bounded_and_clean() {
+    let mut herd = Herd::new();
+    for number in 0..200 {
+        let long = format!("e{number:03}-{}", "x".repeat(10_000));
+        herd.claude("1", &long, &format!(r#""field{number}\u001b[2J":1"#));
+        herd.hook(&format!("host{number}"), "{}", Origin::default());
+    }
+    let received = herd.engine.received();
+    assert_eq!(received.len(), 32);
+    let claude = &received["claude"];
+    assert_eq!((claude.all.count, claude.unknown_events.len(), claude.unknown_fields.len()), (200, 64, 64));
+    let names = claude.unknown_events.keys().chain(claude.unknown_fields.keys());
+    for name in names {
+        assert!(name.len() <= 66 && !name.chars().any(char::is_control), "{name:?}");
+    }
+}

@@ -1,0 +1,6 @@
+//! GitHub Copilot CLI.
+
+pub mod signals;
+mod table;
+
+pub use table::TABLE;

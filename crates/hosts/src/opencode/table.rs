@@ -1,0 +1,117 @@
+//! The contract of OpenCode (plugin API of 1.18.33), as data.
+//!
+//! OpenCode has no hook commands. Our plugin forwards what the host calls it with: bus events as
+//! `{hook_event_name, properties, directory}`, hooks as `{hook_event_name, input, output, directory}`. The keys below
+//! are the host's own, inside those wrappers; an envelope that was flattened reads the same.
+
+use herdbook_events::{Family, Field::*};
+
+use crate::table::{Form, Home, HostTable, Identity, Layout, Mapping, Setup, is, on, outside};
+
+const CONTEXT: &[Mapping] = &[is(SessionId, "sessionID"), is(Cwd, "directory")];
+const CALL: &[Mapping] = &[is(ToolName, "tool"), is(ToolInput, "args"), is(ToolUseId, "callID")];
+const METADATA: &[Mapping] = &[is(ToolInput, "metadata")];
+
+const STREAMS: &str = "fires for every piece of an answer";
+const NO_USE: &str = "says nothing about a session's state";
+
+/// OpenCode's events and hooks.
+pub static TABLE: HostTable = HostTable {
+    host: "opencode",
+    title: "OpenCode",
+    common: &["hook_event_name", "directory"],
+    identity: Identity {
+        // `type` is the bus event's own name.
+        event: &["hook_event_name", "type"],
+        // Older servers name a session, and a message's session, only in `info`.
+        session: &["sessionID", "info.sessionID", "info.id"],
+        turn: &["messageID"],
+        agent: &[],
+        // `info.parentID` is a session's parent or a message's: only the event says which.
+        parent: &[],
+        tool_use: &["callID"],
+        roots: None,
+    },
+    layout: Layout { wrappers: &["properties", "input", "output"], spellings: &[] },
+    aliases: &[],
+    folds_case: false,
+    limit_ms: None,
+    entry_ms: 5_000,
+    keys: &[
+        "type",
+        "properties",
+        "input",
+        "output",
+        "sessionID",
+        "info",
+        "agent",
+        "model",
+        "messageID",
+        "variant",
+        "message",
+        "parts",
+        "prompt",
+        "tool",
+        "callID",
+        "args",
+        "title",
+        "metadata",
+        "error",
+        "id",
+        "permission",
+        "patterns",
+        "always",
+        "pattern",
+        "requestID",
+        "reply",
+        "permissionID",
+        "response",
+        "questions",
+        "answers",
+        "status",
+        "file",
+        "event",
+        // Ours: so many events were not forwarded before this one, because the commands before them hung.
+        "herdbook_dropped",
+    ],
+    setup: Setup {
+        programs: &["opencode"],
+        home: Home { var: Some("OPENCODE_CONFIG_DIR"), xdg: true, folder: "opencode" },
+        user_file: "plugins/herdbook.js",
+        project_file: ".opencode/plugins/herdbook.js",
+        form: Form::Plugin(super::PLUGIN),
+    },
+    events: &[
+        on("session.created", Family::SessionStart, &[CONTEXT]),
+        on("session.deleted", Family::SessionEnd, &[CONTEXT]),
+        on("chat.message", Family::PromptSubmit, &[CONTEXT, &[is(Prompt, "prompt")]]).blocks(),
+        on("tool.execute.before", Family::ToolBefore, &[CONTEXT, CALL]).blocks(),
+        on("tool.execute.after", Family::ToolAfter, &[CONTEXT, CALL, &[is(ToolResponse, "output")]]),
+        on("session.idle", Family::Stop, &[CONTEXT]),
+        on("session.error", Family::StopFailure, &[CONTEXT]),
+        on("experimental.session.compacting", Family::CompactBefore, &[CONTEXT]),
+        on("session.compacted", Family::CompactAfter, &[CONTEXT]),
+        on(
+            "permission.asked",
+            Family::PermissionRequest,
+            &[CONTEXT, &[is(ToolName, "permission")], METADATA],
+        ),
+        on("permission.updated", Family::PermissionRequest, &[CONTEXT, &[is(ToolName, "type")], METADATA]),
+        outside("permission.ask", "decides the request that permission.asked tells").blocks().on_route(),
+        outside("permission.replied", "the answer to a request; the waiting rules need it"),
+        outside("question.asked", "a question to the human; the waiting rules need it"),
+        outside("question.replied", "the answer to a question; the waiting rules need it"),
+        outside("question.rejected", "a question was dismissed; the waiting rules need it"),
+        outside("session.status", "busy, idle or retrying; the waiting rules need it"),
+        outside("message.part.updated", "a piece of an answer").never(STREAMS),
+        outside("command.execute.before", "chat.message tells it").never("chat.message tells it"),
+        outside("shell.env", "environment of a shell tool").never(NO_USE),
+        outside("todo.updated", "a list of the agent's own, not of tasks").never(NO_USE),
+        outside("file.edited", "an edit by the agent"),
+        outside("file.watcher.updated", "any change in the project")
+            .never("fires for every change of a file"),
+        outside("server.instance.disposed", "the program ends").never("belongs to no session"),
+        outside("session.updated", "a session's title, cost or parent changed"),
+        outside("message.updated", "a piece of an answer").never(STREAMS),
+    ],
+};
