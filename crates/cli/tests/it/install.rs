@@ -354,7 +354,7 @@ fn a_moved_program_is_written_anew_and_what_was_before_is_kept() {
 fn entries_that_were_pasted_by_hand_are_taken_over() {
     let machine = Machine::new();
     let file = machine.home().join(".claude/settings.json");
-    put(&file, include_bytes!("../../../../examples/hooks/claude.json"));
+    put(&file, include_bytes!("../../../hosts/tests/pasted/claude.json"));
     let ran = machine.run(&["install", "claude", "--yes"]);
     assert!(ran.stderr.contains("settings.json: mend 25 hooks\n"), "{}", ran.stderr);
     assert_eq!(machine.run(&["uninstall", "claude", "--yes"]).code, 0);

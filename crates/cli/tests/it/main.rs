@@ -6,7 +6,6 @@ mod demo;
 mod discovery;
 mod doctor;
 mod down;
-mod examples;
 mod install;
 mod life;
 mod lifecycle;

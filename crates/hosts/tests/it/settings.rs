@@ -200,8 +200,8 @@ fn new_entries_are_laid_out_as_the_file_is() {
 #[test]
 fn the_example_entries_are_ours_and_are_mended_in_place() {
     for (table, example) in [
-        (&claude::TABLE, include_str!("../../../../examples/hooks/claude.json")),
-        (&codex::TABLE, include_str!("../../../../examples/hooks/codex.json")),
+        (&claude::TABLE, include_str!("../pasted/claude.json")),
+        (&codex::TABLE, include_str!("../pasted/codex.json")),
     ] {
         let installed = install(table, VERSION, &command, Some(example)).unwrap();
         let program = "\\\"$HOME/.cargo/bin/herdbook-hook\\\"";
