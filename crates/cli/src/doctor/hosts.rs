@@ -107,9 +107,9 @@ pub fn nobody() -> Check {
 
 /// Our entries run a program that the next clean-up removes.
 pub fn build_folder(program: &str) -> Check {
-    let words = format!("they run {program}, in a build folder: without it they do nothing");
+    let words = format!("their program lies in a build folder: {program}");
     Check::warning("hooks", finding::BUILD_FOLDER, words)
-        .fix("install herdbook and herdbook-hook elsewhere, then herdbook install")
+        .fix("install herdbook and herdbook-hook, then herdbook install")
 }
 
 /// Looks at the hooks of one host. A host that is not on this computer, and has none of ours, has no line.
@@ -274,7 +274,10 @@ fn trust(facts: &Facts) -> Option<Check> {
     let fix = format!("{}, or answer /hooks in {title}", facts.install());
     match &facts.trust {
         Trust::Missing(events) => {
-            let words = format!("{title} does not run {} yet: not trusted", names(events, "event"));
+            let words = format!(
+                "{} not trusted yet: {title} does not run them",
+                counted(events.len() as u64, "event")
+            );
             let check = Check::fault(facts.table.host, finding::UNTRUSTED, words).fix(fix);
             Some(check.mend(Mend::Install(facts.table.host)))
         }

@@ -31,8 +31,8 @@ pub struct SettingsCheck {
     table: &'static HostTable,
     /// Path in the scratch home or project, and what is in the file.
     files: Vec<(String, Vec<u8>)>,
-    /// The file behind the user's settings, where those are a symlink.
-    symlink: Option<String>,
+    /// Symlinks and the files behind them.
+    links: Vec<(String, String)>,
     steps: Vec<Step>,
 }
 
@@ -103,7 +103,11 @@ impl SettingsCheck {
         if steps.iter().all(|step| step.expect.is_empty()) {
             return Err(node.problem("expects nothing"));
         }
-        Ok(SettingsCheck { table, files, symlink: node.maybe_text("symlink")?, steps })
+        let links = match node.maybe("symlink")? {
+            Some(given) => links(&given, table)?,
+            None => Vec::new(),
+        };
+        Ok(SettingsCheck { table, files, links, steps })
     }
 
     /// Place and expected value of each expectation.
@@ -168,20 +172,22 @@ impl<'a> Home<'a> {
         for (path, bytes) in &check.files {
             write_file(&home.place(path), bytes).map_err(io)?;
         }
-        if let Some(target) = &check.symlink {
-            home.link(target).map_err(io)?;
+        for (path, target) in &check.links {
+            home.link(path, target).map_err(io)?;
         }
         Ok(home)
     }
 
-    /// Moves the user's settings to another place and leaves a symlink.
-    fn link(&self, target: &str) -> io::Result<()> {
-        let target = self.place(target);
-        if let Some(folder) = target.parent() {
+    /// Makes a symlink. A file in its place becomes the one behind it.
+    fn link(&self, path: &str, target: &str) -> io::Result<()> {
+        let (path, target) = (self.place(path), self.place(target));
+        for folder in [path.parent(), target.parent()].into_iter().flatten() {
             fs::create_dir_all(folder)?;
         }
-        fs::rename(&self.user, &target)?;
-        symlink(target, &self.user)
+        if path.exists() {
+            fs::rename(&path, &target)?;
+        }
+        symlink(target, path)
     }
 
     /// Where a path of the case lies: `~/…`, `<project>/…`, or below the project.
@@ -271,6 +277,16 @@ impl<'a> Home<'a> {
         }
         Value::Object(file)
     }
+}
+
+/// Reads `symlink`: an object of links and the files behind them, or only the file behind the user's settings.
+fn links(given: &Node<'_>, table: &HostTable) -> Result<Vec<(String, String)>, Problem> {
+    let user = || format!("~/{}/{}", table.setup.home.folder, table.setup.user_file);
+    if given.value().is_string() {
+        return Ok(vec![(user(), given.text()?.to_owned())]);
+    }
+    let members = given.members()?.keys();
+    members.map(|path| Ok((path.clone(), given.member(path)?.text()?.to_owned()))).collect()
 }
 
 /// Programs with the host's names that tell a version and do nothing else.
