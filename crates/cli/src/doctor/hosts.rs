@@ -283,6 +283,7 @@ fn trust(facts: &Facts) -> Option<Check> {
         }
         Trust::NotListed(why) => {
             let words = format!("{title} does not list our hooks: {why}");
+            let fix = format!("look for `[features] hooks` in config.toml, and at /hooks in {title}");
             Some(Check::fault(facts.table.host, finding::DISABLED, words).fix(fix))
         }
         Trust::NotNeeded | Trust::Unknown(_) => None,
