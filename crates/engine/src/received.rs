@@ -64,7 +64,7 @@ pub struct SeenField {
 pub struct Received {
     /// Everything, repeats and unreadable calls included.
     pub all: Seen,
-    /// Events of the host's table by their names there.
+    /// Events that are known, by their names in the host's table.
     pub events: Named<SeenEvent>,
     /// Events the table does not know; all of a host without a table.
     pub unknown_events: Named,
@@ -92,14 +92,13 @@ impl Ledger {
         let news = herdbook_hosts::news(event);
         let sent = event.native_event.as_deref().unwrap_or("(unnamed)");
         let contract = herdbook_hosts::table(&event.host).and_then(|table| table.event(sent));
-        match contract {
-            Some(contract) => {
-                if let Some(known) = entry(&mut host.events, contract.name) {
-                    known.family = contract.family;
-                    known.seen.again(at_ms);
-                }
+        if contract.is_some() || herdbook_hosts::is_beside(&event.host, sent) {
+            if let Some(known) = entry(&mut host.events, contract.map_or(sent, |contract| contract.name)) {
+                known.family = contract.and_then(|contract| contract.family);
+                known.seen.again(at_ms);
             }
-            None => again(&mut host.unknown_events, sent, at_ms),
+        } else {
+            again(&mut host.unknown_events, sent, at_ms);
         }
         for field in &news.fields {
             if let Some(field) = entry(&mut host.unknown_fields, field) {

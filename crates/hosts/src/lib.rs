@@ -20,7 +20,7 @@ pub mod table;
 
 pub use ecmascript::canonical_text;
 pub use json::MAX_DEPTH;
-pub use news::{News, news};
+pub use news::{News, is_beside, news};
 pub use observe::observe;
 pub use project::{Projected, Salvage, cwd, idempotency_key, project};
 pub use table::{

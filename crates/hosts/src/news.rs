@@ -11,6 +11,9 @@ use crate::{HOSTS, HostTable};
 /// So many new keys of one call are told: a payload may be made of nothing else.
 const MOST_FIELDS: usize = 64;
 
+/// Calls that are read although they are no hook events, so that no table lists them: Codex's older `notify`.
+const BESIDE: [(&str, &str); 1] = [("codex", "agent-turn-complete")];
+
 /// Keys under which payloads tell the client's version.
 const VERSION_KEYS: [&str; 3] = ["cursor_version", "client_version", "cli_version"];
 
@@ -26,7 +29,8 @@ pub struct News {
 /// Returns what the host's table does not know of an event: top-level keys that are neither in [`HostTable::common`]
 /// nor in [`HostTable::keys`] nor read by a mapping; and the client's version.
 pub fn news(event: &CanonicalEvent) -> News {
-    let known = known(&event.host);
+    let is_beside = event.native_event.as_deref().is_some_and(|name| is_beside(&event.host, name));
+    let known = known(&event.host).filter(|_| !is_beside);
     let mut news = News::default();
     for_each_member(event.native.get(), |key, value| {
         if VERSION_KEYS.contains(&key.as_ref()) {
@@ -38,6 +42,11 @@ pub fn news(event: &CanonicalEvent) -> News {
         }
     });
     news
+}
+
+/// True for a call that is read although its name is in no table.
+pub fn is_beside(host: &str, event: &str) -> bool {
+    BESIDE.contains(&(host, event))
 }
 
 fn known(host: &str) -> Option<&'static HashSet<&'static str>> {
@@ -52,7 +61,9 @@ fn keys(table: &'static HostTable) -> HashSet<&'static str> {
         [identity.event, identity.session, identity.turn, identity.agent, identity.parent, identity.tool_use];
     let mapped = table.events.iter().flat_map(|event| event.mappings()).map(|mapping| mapping.key);
     let told = lists.into_iter().flatten().copied().chain(identity.roots);
-    table.common.iter().chain(table.keys).copied().chain(mapped).chain(told).collect()
+    let plain: Vec<&str> = table.common.iter().chain(table.keys).copied().chain(mapped).chain(told).collect();
+    let respelled = plain.iter().filter_map(|key| table.layout.respelled(key));
+    plain.iter().copied().chain(respelled).chain(table.layout.wrappers.iter().copied()).collect()
 }
 
 #[cfg(test)]

@@ -78,9 +78,7 @@ pub fn daemon(sockets: &[Socket], own_version: &str) -> Vec<Check> {
         Check::ok("daemon", words)
     } else {
         let words = format!("{words}, but this command is {own_version}");
-        Check::warning("daemon", finding::OTHER_VERSION, words)
-            .fix("herdbook down && herdbook up")
-            .mend(Mend::Start)
+        Check::warning("daemon", finding::OTHER_VERSION, words).fix("herdbook up").mend(Mend::Start)
     });
     checks
 }

@@ -56,7 +56,7 @@ pub fn agents(agents: &[Agent]) -> Check {
     let hosts: Vec<String> = by_host.iter().map(|(host, count)| format!("{count} {host}")).collect();
     let count = agents.len() as u64;
     let words = format!("{} running without hooks: {}", counted(count, "agent"), hosts.join(", "));
-    Check::warning("agents", finding::NO_HOOK, words).fix("restart them, or open /hooks there")
+    Check::warning("agents", finding::NO_HOOK, words).fix("herdbook install, then restart them")
 }
 
 #[cfg(test)]

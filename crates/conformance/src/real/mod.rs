@@ -5,6 +5,7 @@ pub mod agent;
 pub mod answer;
 pub mod bench;
 pub mod daemon;
+pub mod entries;
 pub mod hook_bytes;
 pub mod http;
 pub mod process;

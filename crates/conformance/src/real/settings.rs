@@ -15,6 +15,7 @@ use crate::node::{Node, Problem};
 use crate::real::Tools;
 use crate::real::bench::Bench;
 use crate::real::daemon::drained;
+use crate::real::entries::{ours, parsed};
 use crate::real::process::{self, Finished};
 use crate::report::Line;
 
@@ -31,8 +32,8 @@ pub struct SettingsCheck {
     table: &'static HostTable,
     /// Path in the scratch home or project, and what is in the file.
     files: Vec<(String, Vec<u8>)>,
-    /// The file behind the user's settings, where those are a symlink.
-    symlink: Option<String>,
+    /// Symlinks and the files behind them.
+    links: Vec<(String, String)>,
     steps: Vec<Step>,
 }
 
@@ -103,7 +104,11 @@ impl SettingsCheck {
         if steps.iter().all(|step| step.expect.is_empty()) {
             return Err(node.problem("expects nothing"));
         }
-        Ok(SettingsCheck { table, files, symlink: node.maybe_text("symlink")?, steps })
+        let links = match node.maybe("symlink")? {
+            Some(given) => links(&given, table)?,
+            None => Vec::new(),
+        };
+        Ok(SettingsCheck { table, files, links, steps })
     }
 
     /// Place and expected value of each expectation.
@@ -168,20 +173,22 @@ impl<'a> Home<'a> {
         for (path, bytes) in &check.files {
             write_file(&home.place(path), bytes).map_err(io)?;
         }
-        if let Some(target) = &check.symlink {
-            home.link(target).map_err(io)?;
+        for (path, target) in &check.links {
+            home.link(path, target).map_err(io)?;
         }
         Ok(home)
     }
 
-    /// Moves the user's settings to another place and leaves a symlink.
-    fn link(&self, target: &str) -> io::Result<()> {
-        let target = self.place(target);
-        if let Some(folder) = target.parent() {
+    /// Makes a symlink. A file in its place becomes the one behind it.
+    fn link(&self, path: &str, target: &str) -> io::Result<()> {
+        let (path, target) = (self.place(path), self.place(target));
+        for folder in [path.parent(), target.parent()].into_iter().flatten() {
             fs::create_dir_all(folder)?;
         }
-        fs::rename(&self.user, &target)?;
-        symlink(target, &self.user)
+        if path.exists() {
+            fs::rename(&path, &target)?;
+        }
+        symlink(target, path)
     }
 
     /// Where a path of the case lies: `~/…`, `<project>/…`, or below the project.
@@ -273,6 +280,16 @@ impl<'a> Home<'a> {
     }
 }
 
+/// Reads `symlink`: an object of links and the files behind them, or only the file behind the user's settings.
+fn links(given: &Node<'_>, table: &HostTable) -> Result<Vec<(String, String)>, Problem> {
+    let user = || format!("~/{}/{}", table.setup.home.folder, table.setup.user_file);
+    if given.value().is_string() {
+        return Ok(vec![(user(), given.text()?.to_owned())]);
+    }
+    let members = given.members()?.keys();
+    members.map(|path| Ok((path.clone(), given.member(path)?.text()?.to_owned()))).collect()
+}
+
 /// Programs with the host's names that tell a version and do nothing else.
 fn stand_ins(folder: &Path, table: &HostTable) -> io::Result<()> {
     let script = format!("#!/bin/sh\n[ \"$1\" = --version ] && echo {VERSION}\n");
@@ -322,63 +339,9 @@ fn sample(table: &HostTable, event: &str, cwd: &Path) -> Value {
     Value::Object(payload)
 }
 
-/// Settings as a value, comments and trailing commas allowed.
-fn parsed(text: &str) -> Option<Value> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    jsonc_parser::parse_to_serde_value(text, &jsonc_parser::ParseOptions::default()).ok()
-}
-
-/// Our entries as they stand in a settings file, read without the product's own code: those that run `herdbook-hook`.
-fn ours(bytes: Option<&[u8]>) -> Vec<Value> {
-    let Some(value) = bytes.and_then(|bytes| parsed(&String::from_utf8_lossy(bytes))) else {
-        return Vec::new();
-    };
-    let mut found = Vec::new();
-    for (event, list) in value["hooks"].as_object().into_iter().flatten() {
-        for item in list.as_array().into_iter().flatten() {
-            match item["hooks"].as_array() {
-                Some(group) => {
-                    found.extend(group.iter().filter_map(|entry| our_entry(event, entry, group.len() == 1)));
-                }
-                None => found.extend(our_entry(event, item, true)),
-            }
-        }
-    }
-    found
-}
-
-fn our_entry(event: &str, entry: &Value, alone: bool) -> Option<Value> {
-    let command = ["command", "bash"].iter().find_map(|key| entry[*key].as_str())?;
-    let timeout = ["timeout", "timeoutSec"].iter().find_map(|key| entry.get(*key));
-    let ours = json!({ "event": event, "command": command, "timeout": timeout, "alone": alone });
-    command.contains("herdbook-hook").then_some(ours)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn our_entries_are_told_from_others_in_groups_and_lists() {
-        let text = r#"{
-            // theirs
-            "hooks": {
-                "Stop": [
-                    {"hooks": [{"type": "command", "command": "[ -x /a/herdbook-hook ] && exec /a/herdbook-hook claude; exit 0", "timeout": 5}]},
-                    {"hooks": [{"type": "command", "command": "/a/herdbook-hook claude"}, {"type": "command", "command": "chime"}]},
-                ],
-                "stop": [{"bash": "/a/herdbook-hook copilot", "timeoutSec": 5}, {"command": "chime"}],
-            },
-        }"#;
-        let found = ours(Some(text.as_bytes()));
-        let told: Vec<_> =
-            found.iter().map(|entry| (&entry["event"], &entry["alone"], &entry["timeout"])).collect();
-        assert_eq!(told[0], (&json!("Stop"), &json!(true), &json!(5)));
-        assert_eq!(told[1], (&json!("Stop"), &json!(false), &Value::Null));
-        assert_eq!(told[2], (&json!("stop"), &json!(true), &json!(5)));
-        assert_eq!(told.len(), 3);
-        assert_eq!(ours(None), [] as [Value; 0]);
-    }
 
     #[test]
     fn a_check_that_expects_nothing_or_names_an_unknown_step_is_refused() {

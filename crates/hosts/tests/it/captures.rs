@@ -228,3 +228,22 @@ fn all_events_of_opencode_project_through_the_plugins_wrappers() {
     });
     assert_eq!((calls, mapped), (105, 60));
 }
+
+#[test]
+fn recorded_calls_of_real_clients_have_no_news() {
+    let Some(shared) = folder("recorded_calls_of_real_clients_have_no_news") else { return };
+    for table in herdbook_hosts::HOSTS {
+        let mut calls = 0;
+        for line in lines(shared.join("captures/real"), &[table.host]) {
+            let told: Told = serde_json::from_str(&line).unwrap();
+            let Some(native) = told.native else { continue };
+            let name = told.argv.iter().find_map(|argument| argument.strip_prefix("event:"));
+            let Projected::Event(event) = project(table.host, name, native.get().as_bytes()) else {
+                panic!("{line}")
+            };
+            assert_eq!(herdbook_hosts::news(&event).fields, [] as [&str; 0], "{}: {line}", table.host);
+            calls += 1;
+        }
+        println!("{}: {calls} calls", table.host);
+    }
+}
