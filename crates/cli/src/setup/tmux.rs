@@ -193,13 +193,14 @@ fn clashes(keys: &Keys, config: &ConfigFile, servers: &[Running], defaults: &[Bo
         .collect()
 }
 
-/// True when a server has our keys as they are to be.
+/// True when a server has our keys as they are to be, and shows our segment.
 fn has_all(server: &Running, program: &str, keys: &Keys) -> bool {
     let bindings = server.bindings();
     let ours: Vec<&str> =
         bindings.iter().filter(|bound| bound.is_ours()).map(|bound| bound.key.as_str()).collect();
     let wanted: Vec<&str> = keys.bound().map(|(_, key)| key).collect();
     server.program().as_deref() == Some(program)
+        && server.has_segment()
         && ours.len() == wanted.len()
         && wanted.iter().all(|key| ours.contains(key))
 }

@@ -1,11 +1,12 @@
 //! What is bound to a key already: read from a configuration's lines, and from `list-keys`. Pure.
 
 use super::block::find;
+use super::keys::spelled;
 
 /// A binding in tmux's prefix table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bound {
-    /// The key, as it is written.
+    /// The key, in its one spelling.
     pub key: String,
     /// What it does.
     pub command: String,
@@ -94,6 +95,7 @@ impl Line {
                 return Some(Line::UnbindAll);
             }
         };
+        let key = spelled(&key).unwrap_or(key);
         let command = rest.split_whitespace().collect::<Vec<_>>().join(" ");
         Some(if is_bind { Line::Bind(key, command) } else { Line::Unbind(key) })
     }
@@ -153,6 +155,12 @@ bind \\; last-pane
                 (";".into(), "last-pane".into(), 8),
             ]
         );
+    }
+
+    #[test]
+    fn a_key_is_the_same_however_it_is_spelled() {
+        assert_eq!(keys("bind C-i last-window\n"), [("Tab".into(), "last-window".into(), 1)]);
+        assert_eq!(keys("bind tab x\nunbind Tab\nbind M-C-b y\n"), [("C-M-b".into(), "y".into(), 3)]);
     }
 
     #[test]

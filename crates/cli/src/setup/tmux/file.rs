@@ -123,11 +123,26 @@ pub fn candidates(env: &Env, servers: &[Running]) -> Result<Vec<PathBuf>, Refusa
     let (own, others) = servers.split_at(usize::from(env.tmux.is_some()).min(servers.len()));
     let mut places = Vec::new();
     for place in read_by(own).into_iter().chain(usual).chain(read_by(others)) {
+        let place = local_of(&place).unwrap_or(place);
         if !places.contains(&place) {
             places.push(place);
         }
     }
     Ok(places)
+}
+
+/// Returns the file beside a configuration that runs its own lines as a shell script (as "Oh my tmux!" does): it reads
+/// that one, too, and there the user's own lines belong. In the script, ours would be run by the shell.
+fn local_of(place: &Path) -> Option<PathBuf> {
+    fs::metadata(place).ok().filter(|found| found.is_file() && found.len() <= LONGEST)?;
+    let bytes = fs::read(place).ok()?;
+    let is_script = bytes.split(|byte| *byte == b'\n').any(|line| {
+        let line = String::from_utf8_lossy(line);
+        line.contains("cut -c3- ") && line.contains("| sh -s ") && line.contains("TMUX_CONF")
+    });
+    let mut name = place.as_os_str().to_owned();
+    name.push(".local");
+    is_script.then(|| name.into())
 }
 
 /// True when the file has our block, or what is left of one.
@@ -142,7 +157,10 @@ pub fn has_block(path: &Path) -> bool {
 /// There is no home.
 pub fn in_use(env: &Env, servers: &[Running]) -> Result<PathBuf, Refusal> {
     let places = candidates(env, servers)?;
-    let is_there = |place: &&PathBuf| fs::symlink_metadata(place).is_ok();
+    let is_local = |place: &PathBuf| {
+        place.extension().is_some_and(|end| end == "local") && local_of(&place.with_extension("")).is_some()
+    };
+    let is_there = |place: &&PathBuf| fs::symlink_metadata(place).is_ok() || is_local(place);
     let chosen = places.iter().find(|place| has_block(place)).or_else(|| places.iter().find(is_there));
     let home = env.places.home.as_ref().map(PathBuf::from).ok_or(Refusal::NoHome)?;
     Ok(chosen.cloned().unwrap_or_else(|| home.join(".tmux.conf")))

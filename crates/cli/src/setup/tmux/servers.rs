@@ -70,6 +70,13 @@ impl Running {
         Some(program.trim_end_matches('\n').to_owned()).filter(|program| !program.is_empty())
     }
 
+    /// True when its status line shows our segment, wherever in it.
+    pub fn has_segment(&self) -> bool {
+        let options = self.ask(&["show-options", "-g"]).unwrap_or_default();
+        let is_status = |line: &&str| line.starts_with("status-") && line.contains("@herdbook_status");
+        options.lines().any(|line| is_status(&line))
+    }
+
     /// Gives it our commands. `defaults` are tmux's own bindings, for keys that are ours no more.
     ///
     /// # Errors
