@@ -1,5 +1,6 @@
 //! Going to a pane, and the place to come back to.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::os::unix::fs::OpenOptionsExt;
@@ -7,8 +8,8 @@ use std::path::PathBuf;
 
 use herdbook_api::v1::Pane;
 use herdbook_machine::{
-    Binding, Caller, Command, JumpError, JumpPlan, JumpTarget, PaneState, Place, Proc, Tmux, TmuxError,
-    jump_plan, replace_file,
+    Binding, Caller, Command, JumpError, JumpPlan, JumpTarget, Place, Proc, Tmux, TmuxError, jump_plan,
+    replace_file,
 };
 use herdbook_redact::tmux_option_text;
 use herdbook_wire::paths::{check_dir, state_dir};
@@ -169,9 +170,9 @@ fn attach_line(pane: &Pane, place: &Place) -> String {
     }
 }
 
-/// True when the server at that socket lists the pane.
-pub fn has_pane(socket: &str, pane: &str) -> bool {
-    matches!(Tmux::at(socket).pane_state(pane), PaneState::Exists)
+/// Returns the ids of all panes of the server at that socket; none where it does not answer.
+pub fn pane_ids(socket: &str) -> HashSet<String> {
+    Tmux::at(socket).panes().unwrap_or_default().into_iter().map(|pane| pane.id).collect()
 }
 
 fn is_gone(server: &Tmux) -> bool {

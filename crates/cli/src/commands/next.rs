@@ -10,7 +10,7 @@ use crate::daemon::Daemon;
 use crate::error::{Problem, whole};
 use crate::exit::Exit;
 use crate::guess::{lacks_server, likely_sockets, place};
-use crate::jump::{Arrival, Trail, Whereabouts, go, has_pane};
+use crate::jump::{Arrival, Trail, Whereabouts, go, pane_ids};
 use crate::printer::{Line, Style};
 use crate::text::resting_words;
 
@@ -77,7 +77,9 @@ impl Journey<'_, '_> {
                 self.whereabouts.socket().as_deref(),
                 open.filter_map(|session| session.pane.as_ref()).chain(known),
             );
-            self.guessed = place(&mut queue, &sockets, has_pane);
+            // Each server is asked once, however many wait.
+            let panes: Vec<_> = sockets.iter().map(|socket| pane_ids(socket)).collect();
+            self.guessed = place(&mut queue, &sockets, |at, pane| panes[at].contains(pane));
         }
         Ok(queue)
     }

@@ -85,6 +85,11 @@ pub fn install(context: &mut Context<'_>, options: &Options) -> Result<Exit, Pro
     tell_servers(context, options, stale, "use the keys", &later, |server| {
         server.apply(&commands, &defaults)
     });
+    let pressed: Vec<String> = bound.bound().map(|(verb, key)| format!("{key} {}", verb.name())).collect();
+    if !pressed.is_empty() {
+        let words = pressed.join(", ");
+        context.printer.say(&Line::new().own("keys behind tmux's prefix: ").text(&words, Style::Name));
+    }
     Ok(Exit::Ok)
 }
 
@@ -284,7 +289,7 @@ fn tell_servers<'a>(
         if !options.yes && asks {
             context.printer.say(&line.clone().own(" runs: shall it ").own(what).own(" now?"));
         }
-        let agreed = options.yes || (asks && is_yes(context, "[y/N]").unwrap_or(false));
+        let agreed = options.yes || (asks && is_yes(context, "Go on? [y/N]").unwrap_or(false));
         let line = if !agreed {
             let command = format!(" is left alone; for later: tmux -S {socket} {later}");
             line.text(&command, Style::Plain)
@@ -299,7 +304,7 @@ fn tell_servers<'a>(
 }
 
 fn is_yes(context: &mut Context<'_>, question: &'static str) -> Result<bool, Problem> {
-    context.printer.say(&Line::new().styled(question, Style::Bold));
+    context.printer.ask(&Line::new().styled(question, Style::Bold));
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer).map_err(Problem::Input)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes" | "Yes"))

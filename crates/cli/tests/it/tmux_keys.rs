@@ -196,7 +196,34 @@ fn keys_of_the_users_are_named_and_left_alone() {
 
     let ran = env.run(&with(INSTALL, &["--keys", "jump=S"]));
     assert_eq!(ran.code, 2);
+    let unknown = env.run(&with(INSTALL, &["--keys", "skip=F13"]));
+    assert_eq!(unknown.code, 2);
+    assert!(unknown.stderr.contains("'F13' is no tmux key"), "{}", unknown.stderr);
     assert!(ran.stderr.contains("'jump=S' is no key of ours"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_configuration_that_is_a_script_keeps_its_lines() {
+    let env = TestEnv::new();
+    let conf = env.path().join("home/.tmux.conf");
+    let local = env.path().join("home/.tmux.conf.local");
+    // As "Oh my tmux!" ends: from the third letter on its comments are shell, and would run ours.
+    let theirs = b"bind Tab last-window\nrun 'cut -c3- \"$TMUX_CONF\" | sh -s _apply_configuration'\n\n# EOF\n# \"$@\"\n";
+    put(&conf, theirs);
+    for before in [None, Some(b"set -g mouse on\n")] {
+        before.inspect(|bytes| put(&local, &bytes[..]));
+        let ran = env.run(&with(INSTALL, &["--yes"]));
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains("keys behind tmux's prefix: Tab next, S skip, g popup, B return\n"),
+            "{}",
+            ran.stderr
+        );
+        assert_eq!(fs::read(&conf).unwrap(), theirs);
+        assert!(fs::read_to_string(&local).unwrap().contains("bind-key -T prefix g "));
+        assert_eq!(env.run(&with(UNINSTALL, &["--yes"])).code, 0);
+        assert_eq!(fs::read(&local).ok().as_deref(), before.map(|bytes| &bytes[..]));
+    }
 }
 
 #[test]
@@ -264,7 +291,7 @@ fn the_picker_is_drawn_at_any_size_and_follows_the_queue() {
     tmux.run(&["send-keys", "-t", &pane, "Enter"]);
     shows(&tmux, &pane, "the tmux server of pane %0 is not known");
     tmux.run(&["resize-window", "-x", "20", "-y", "2"]);
-    assert_eq!(shows(&tmux, &pane, "> 1   turn_end").lines().count(), 2);
+    assert_eq!(shows(&tmux, &pane, "which fi…").lines().count(), 2);
     tmux.run(&["resize-window", "-x", "100", "-y", "30"]);
     tmux.run(&["send-keys", "-t", &pane, "k"]);
     shows(&tmux, &pane, "q leave");

@@ -96,9 +96,24 @@ impl Line {
             }
         };
         let key = spelled(&key).unwrap_or(key);
-        let command = rest.split_whitespace().collect::<Vec<_>>().join(" ");
+        let command = without_comment(rest).split_whitespace().collect::<Vec<_>>().join(" ");
         Some(if is_bind { Line::Bind(key, command) } else { Line::Unbind(key) })
     }
+}
+
+/// Cuts a comment off: a `#` at the beginning of a word, outside of quotes.
+fn without_comment(text: &str) -> &str {
+    let (mut quote, mut before) = (None, ' ');
+    for (at, letter) in text.char_indices() {
+        match (quote, letter) {
+            (None, '#') if before.is_whitespace() => return &text[..at],
+            (None, '\'' | '"') if before != '\\' => quote = Some(letter),
+            (Some(open), letter) if open == letter && (before != '\\' || open == '\'') => quote = None,
+            _ => {}
+        }
+        before = letter;
+    }
+    text
 }
 
 /// Takes one word off, unquoted. A comment or the end of a command ends the line.
@@ -138,11 +153,11 @@ mod tests {
     fn bindings_behind_the_prefix_are_found() {
         let config = "\
 set -g mouse on
-bind S choose-session
+bind S choose-session   # mine
   bind-key -r -N 'go on' Tab   next-window
 bind -n g display x
 bind -T copy-mode-vi y send -X copy
-bind -Tprefix '\"' split-window
+bind -Tprefix '\"' split-window -c '#{pane_current_path} # no'
 # bind B kill-server
 bind \\; last-pane
 ";
@@ -151,7 +166,7 @@ bind \\; last-pane
             [
                 ("S".into(), "choose-session".into(), 2),
                 ("Tab".into(), "next-window".into(), 3),
-                ("\"".into(), "split-window".into(), 6),
+                ("\"".into(), "split-window -c '#{pane_current_path} # no'".into(), 6),
                 (";".into(), "last-pane".into(), 8),
             ]
         );
