@@ -52,7 +52,9 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     if let (true, Some(client)) = (args.open, &args.client) {
         return open(&context.env, client);
     }
-    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+    // A dumb terminal would show the escape sequences.
+    let is_dumb = context.env.term.as_deref() == Some("dumb");
+    if is_dumb || !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         return Err(Problem::NoTerminal);
     }
     let mut whereabouts = Whereabouts::look(&context.env, args.client.as_deref());

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use herdbook_machine::replace_file;
 use herdbook_wire::paths::{private_dir, state_dir};
 
-use self::bindings::{Bound, of_config};
+use self::bindings::Bound;
 use self::block::Left;
 use self::file::ConfigFile;
 use self::keys::Verb;
@@ -58,7 +58,7 @@ pub fn install(context: &mut Context<'_>, options: &Options) -> Result<Exit, Pro
 
     let mut bound = asked.clone();
     let defaults = servers::defaults();
-    for clash in clashes(&asked, &config, &servers, &defaults) {
+    for clash in clashes(&asked, &config, context.env.home(), &servers, &defaults) {
         let is_taken = clash.place != Place::Default && !options.force;
         if is_taken {
             bound.drop(clash.verb);
@@ -174,8 +174,14 @@ impl Clash {
     }
 }
 
-fn clashes(keys: &Keys, config: &ConfigFile, servers: &[Running], defaults: &[Bound]) -> Vec<Clash> {
-    let configured = of_config(config.bytes.as_deref().unwrap_or_default());
+fn clashes(
+    keys: &Keys,
+    config: &ConfigFile,
+    home: Option<&str>,
+    servers: &[Running],
+    defaults: &[Bound],
+) -> Vec<Clash> {
+    let configured = config.bindings(home);
     let running: Vec<(&Running, Vec<Bound>)> =
         servers.iter().map(|server| (server, server.bindings())).collect();
     let of = |list: &[Bound], key: &str| list.iter().find(|bound| bound.key == key).cloned();
@@ -189,8 +195,9 @@ fn clashes(keys: &Keys, config: &ConfigFile, servers: &[Running], defaults: &[Bo
                     (!is_own).then(|| (bound, Place::Server(server.socket.clone())))
                 })
             };
-            let (bound, place) = of(&configured, key)
-                .map(|bound| (bound, Place::Config(config.path.clone())))
+            let in_files = configured.iter().find(|(bound, _)| bound.key == key && !bound.is_ours());
+            let (bound, place) = in_files
+                .map(|(bound, path)| (bound.clone(), Place::Config(path.clone())))
                 .or_else(on_server)
                 .or_else(|| Some((own.clone()?, Place::Default)))?;
             Some(Clash { verb, bound, place })

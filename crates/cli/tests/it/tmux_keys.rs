@@ -184,6 +184,15 @@ fn keys_of_the_users_are_named_and_left_alone() {
     let text = || fs::read_to_string(&conf).unwrap();
     assert!(!text().contains("prefix S ") && text().contains("prefix Tab "));
 
+    // So are those of the files that it reads in.
+    put(&env.path().join("home/keys.conf"), b"bind -r C-i last-window\nbind C-x x\n");
+    put(&conf, b"# mine\nbind S choose-session -Z\nsource-file -q ~/keys.conf\n");
+    let ran = env.run(&with(INSTALL, &["--dry-run"]));
+    let words = "note: prefix Tab is yours: last-window (";
+    assert!(ran.stderr.contains(words) && ran.stderr.contains("/keys.conf line 1); left"), "{}", ran.stderr);
+    put(&conf, theirs);
+    assert_eq!(env.run(&with(INSTALL, &["--yes"])).code, 0);
+
     // Keys that were chosen are remembered.
     assert_eq!(env.run(&with(INSTALL, &["--yes", "--keys", "skip=X,popup=none"])).code, 0);
     assert!(text().contains("prefix X ") && !text().contains("popup --open"));

@@ -5,12 +5,16 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use super::bindings::{Bound, of_config, sources};
 use super::block::{Damage, find};
 use super::servers::Running;
 use crate::env::Env;
 
 /// A configuration is not longer.
 const LONGEST: u64 = 4 << 20;
+
+/// So many files are read for their bindings.
+const MOST_FILES: usize = 64;
 
 /// Why a configuration is not changed.
 #[derive(Debug, thiserror::Error)]
@@ -96,6 +100,29 @@ impl ConfigFile {
             return Ok(ConfigFile { path: path.to_owned(), bytes: Some(bytes) });
         };
         Err(refusal.into())
+    }
+
+    /// Returns what it binds, with the file of each: itself, and the files that it reads in.
+    pub fn bindings(&self, home: Option<&str>) -> Vec<(Bound, PathBuf)> {
+        let (mut bound, mut known) = (Vec::new(), vec![self.path.clone()]);
+        let mut files = vec![(self.path.clone(), self.bytes.clone().unwrap_or_default())];
+        while let Some((path, bytes)) = files.pop() {
+            for named in sources(&bytes) {
+                let short = named.strip_prefix("~/").or_else(|| named.strip_prefix("$HOME/"));
+                let file = match (short, home) {
+                    (Some(short), Some(home)) => Path::new(home).join(short),
+                    _ => PathBuf::from(named),
+                };
+                if file.is_absolute() && known.len() < MOST_FILES && !known.contains(&file) {
+                    known.push(file.clone());
+                    if let Ok(ConfigFile { bytes: Some(bytes), .. }) = ConfigFile::read(&file) {
+                        files.push((file, bytes));
+                    }
+                }
+            }
+            bound.extend(of_config(&bytes).into_iter().map(|bound| (bound, path.clone())));
+        }
+        bound
     }
 
     /// Names its damage.
