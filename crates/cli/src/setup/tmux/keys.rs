@@ -31,21 +31,19 @@ impl Verb {
     }
 
     /// Returns the shell command of its binding. tmux expands the formats, quoted for the shell (`q:`). A command that
-    /// cannot be run (126, 127) is told by tmux; how ours ends it has said itself in the message line.
-    pub fn shell(self) -> &'static str {
-        match self {
-            Verb::Next => "#{q:@herdbook_program} next --client #{q:client_tty} >/dev/null || [ $? -lt 126 ]",
-            Verb::Skip => {
-                "#{q:@herdbook_program} skip >/dev/null; \
-                 #{q:@herdbook_program} next --client #{q:client_tty} >/dev/null || [ $? -lt 126 ]"
-            }
-            Verb::Popup => {
-                "#{q:@herdbook_program} popup --open --client #{q:client_tty} >/dev/null || [ $? -lt 126 ]"
-            }
-            Verb::Return => {
-                "#{q:@herdbook_program} return --client #{q:client_tty} >/dev/null || [ $? -lt 126 ]"
-            }
-        }
+    /// cannot be run (126, 127) is told by tmux, over the pane; how ours ends it has said itself in the message line, and
+    /// a picker that goes with its client (129) has nothing to say.
+    pub fn shell(self) -> String {
+        let before = if self == Verb::Skip { "#{q:@herdbook_program} skip >/dev/null; " } else { "" };
+        let words = match self {
+            Verb::Next | Verb::Skip => "next",
+            Verb::Popup => "popup --open",
+            Verb::Return => "return",
+        };
+        format!(
+            "{before}#{{q:@herdbook_program}} {words} --client #{{q:client_tty}} >/dev/null; \
+             case $? in 126|127) exit 1; esac"
+        )
     }
 }
 
@@ -202,6 +200,21 @@ mod tests {
         }
         assert_eq!(refused("next=g"), BadKeys::Twice("g".into()));
         assert_eq!(refused("skip=C-i"), BadKeys::Twice("Tab".into()));
+    }
+
+    #[test]
+    fn only_a_program_that_cannot_be_run_is_told_over_the_pane() {
+        for verb in Verb::ALL {
+            for (code, expected) in [(0, 0), (5, 0), (129, 0), (130, 0), (126, 1), (127, 1)] {
+                let program = format!("sh -c 'exit {code}' x");
+                let shell = verb
+                    .shell()
+                    .replace("#{q:@herdbook_program}", &program)
+                    .replace("#{q:client_tty}", "/dev/null");
+                let ran = herdbook_machine::Command::new("sh").args(["-c", &shell]).run().unwrap();
+                assert_eq!(ran.code, Some(expected), "{code}: {shell}");
+            }
+        }
     }
 
     #[test]
