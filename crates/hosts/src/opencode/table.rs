@@ -76,7 +76,8 @@ pub static TABLE: HostTable = HostTable {
     ],
     setup: Setup {
         programs: &["opencode"],
-        home: Home { var: Some("OPENCODE_CONFIG_DIR"), xdg: true, folder: "opencode" },
+        // OPENCODE_CONFIG_DIR names one more folder: this one is read all the same (seen in 1.18.33).
+        home: Home { var: None, xdg: true, folder: "opencode" },
         user_file: "plugins/herdbook.js",
         project_file: ".opencode/plugins/herdbook.js",
         form: Form::Plugin(super::PLUGIN),
