@@ -92,7 +92,10 @@ fn agents_that_run_already_are_listed_until_a_hook_names_them() {
     // tmux may take its time on a busy machine.
     let both = [("claude".to_owned(), claude.clone()), ("codex".to_owned(), codex.clone())];
     wait_for("both agents", || panes(&agents(&env, &folder)) == both);
-    let ran = env.run(&["ls"]);
+    // Wide enough for whatever other agents of this machine are called.
+    let mut ls = env.herdbook(&["ls"]);
+    ls.env("COLUMNS", "1000");
+    let ran = finish(ls, b"");
     for (host, pane) in &both {
         let row = row(&ran, &[&format!("  {host} "), folder.to_str().unwrap()]).unwrap();
         assert!(row.contains("  unknown  ") && row.contains(&format!("  {pane}  ")), "{row}");
