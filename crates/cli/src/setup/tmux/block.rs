@@ -160,7 +160,7 @@ pub fn find(config: &[u8]) -> Result<Option<Range<usize>>, Damage> {
     }
 }
 
-/// True when a line sets `status-right`, not only adds to it.
+/// True when a line sets `status-right` to something without our segment, and does not only add to it.
 fn sets_status(config: &[u8]) -> bool {
     config.split(|byte| *byte == b'\n').any(|line| {
         let line = String::from_utf8_lossy(line);
@@ -168,6 +168,7 @@ fn sets_status(config: &[u8]) -> bool {
         let is_set = matches!(words.next(), Some("set" | "set-option"));
         let (flags, rest): (Vec<&str>, Vec<&str>) = words.partition(|word| word.starts_with('-'));
         is_set
+            && !line.contains("@herdbook_status")
             && rest.first() == Some(&"status-right")
             && !flags.first().is_some_and(|flags| flags.contains('a'))
     })
@@ -281,9 +282,13 @@ if-shell -F '#{e|>:#{status-interval},2}' 'set-option -g status-interval 2'
         };
         assert!(moved("set -g mouse on\n", "set -g status-right 'mine -a'\nbind r x\n"));
         assert!(moved("", "  set-option -gq status-right \"\"\n"));
-        for after in
-            ["set -ga status-right x\n", "set -g status-right-length 9\n", "# set -g status-right x\n", ""]
-        {
+        for after in [
+            "set -ga status-right x\n",
+            "set -g status-right-length 9\n",
+            "# set -g status-right x\n",
+            "set -g status-right '#{E:@herdbook_status}'\n",
+            "",
+        ] {
             assert!(!moved("set -g status-right x\n", after) || after.is_empty(), "{after}");
         }
     }
