@@ -219,10 +219,10 @@ mod tests {
 # Keys: next=Tab,skip=S,popup=g,return=B
 set-option -g @herdbook_program "/usr/bin/herdbook"
 set-option -g @herdbook_status ' #(#{q:@herdbook_program} status --format tmux)'
-bind-key -T prefix Tab run-shell -b '#{q:@herdbook_program} next --client #{q:client_tty} >/dev/null; case $? in 126|127) exit 1; esac'
-bind-key -T prefix S run-shell -b '#{q:@herdbook_program} skip >/dev/null; #{q:@herdbook_program} next --client #{q:client_tty} >/dev/null; case $? in 126|127) exit 1; esac'
-bind-key -T prefix g run-shell -b '#{q:@herdbook_program} popup --open --client #{q:client_tty} >/dev/null; case $? in 126|127) exit 1; esac'
-bind-key -T prefix B run-shell -b '#{q:@herdbook_program} return --client #{q:client_tty} >/dev/null; case $? in 126|127) exit 1; esac'
+bind-key -T prefix Tab run-shell -b '#{q:@herdbook_program} next --client #{q:client_tty} >/dev/null; case $? in 126|127) echo cannot run #{q:@herdbook_program}; esac'
+bind-key -T prefix S run-shell -b '#{q:@herdbook_program} skip >/dev/null; #{q:@herdbook_program} next --client #{q:client_tty} >/dev/null; case $? in 126|127) echo cannot run #{q:@herdbook_program}; esac'
+bind-key -T prefix g run-shell -b '#{q:@herdbook_program} popup --open --client #{q:client_tty} >/dev/null; case $? in 126|127) echo cannot run #{q:@herdbook_program}; esac'
+bind-key -T prefix B run-shell -b '#{q:@herdbook_program} return --client #{q:client_tty} >/dev/null; case $? in 126|127) echo cannot run #{q:@herdbook_program}; esac'
 if-shell -F '#{?#{m:*@herdbook_status*,#{status-left}#{status-right}},0,1}' "set-option -ga status-right '#{E:@herdbook_status}'"
 if-shell -F '#{e|<:#{status-right-length},80}' 'set-option -g status-right-length 80'
 if-shell -F '#{e|>:#{status-interval},2}' 'set-option -g status-interval 2'

@@ -30,9 +30,9 @@ impl Verb {
         }
     }
 
-    /// Returns the shell command of its binding. tmux expands the formats, quoted for the shell (`q:`). A command that
-    /// cannot be run (126, 127) is told by tmux, over the pane; how ours ends it has said itself in the message line, and
-    /// a picker that goes with its client (129) has nothing to say.
+    /// Returns the shell command of its binding. tmux expands the formats, quoted for the shell (`q:`). A program that
+    /// cannot be run (126, 127) is told over the pane, where tmux shows what a command prints; how ours ends it has said
+    /// itself in the message line, and a picker that goes with its client (129) has nothing to say.
     pub fn shell(self) -> String {
         let before = if self == Verb::Skip { "#{q:@herdbook_program} skip >/dev/null; " } else { "" };
         let words = match self {
@@ -42,7 +42,7 @@ impl Verb {
         };
         format!(
             "{before}#{{q:@herdbook_program}} {words} --client #{{q:client_tty}} >/dev/null; \
-             case $? in 126|127) exit 1; esac"
+             case $? in 126|127) echo cannot run #{{q:@herdbook_program}}; esac"
         )
     }
 }
@@ -205,14 +205,24 @@ mod tests {
     #[test]
     fn only_a_program_that_cannot_be_run_is_told_over_the_pane() {
         for verb in Verb::ALL {
-            for (code, expected) in [(0, 0), (5, 0), (129, 0), (130, 0), (126, 1), (127, 1)] {
+            for (code, told) in [
+                (0, ""),
+                (5, ""),
+                (129, ""),
+                (126, "cannot run sh -c exit 126 x\n"),
+                (127, "cannot run sh -c exit 127 x\n"),
+            ] {
                 let program = format!("sh -c 'exit {code}' x");
                 let shell = verb
                     .shell()
                     .replace("#{q:@herdbook_program}", &program)
                     .replace("#{q:client_tty}", "/dev/null");
                 let ran = herdbook_machine::Command::new("sh").args(["-c", &shell]).run().unwrap();
-                assert_eq!(ran.code, Some(expected), "{code}: {shell}");
+                assert_eq!(
+                    (ran.code, String::from_utf8_lossy(&ran.stdout).as_ref()),
+                    (Some(0), told),
+                    "{shell}"
+                );
             }
         }
     }
