@@ -38,8 +38,14 @@ pub struct Args {
 /// The daemon or tmux does not answer.
 pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     let whereabouts = Whereabouts::look(&context.env, args.client.as_deref());
-    let mut journey =
-        Journey { context, whereabouts, guessed: Vec::new(), headline: String::new(), passed: Vec::new() };
+    let mut journey = Journey {
+        context,
+        whereabouts,
+        guessed: Vec::new(),
+        headline: String::new(),
+        is_guess: false,
+        passed: Vec::new(),
+    };
     let outcome = journey.queue().and_then(|queue| {
         let here = journey.whereabouts.pane.clone();
         journey.travel(args, &choose(&queue, here.as_ref(), args.blocked, now_ms()))
@@ -48,7 +54,8 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     if let Err(problem) = &outcome {
         journey.headline = whole(problem);
     }
-    journey.whereabouts.show(&message(&journey.headline, &journey.passed));
+    let is_plain = journey.passed.is_empty() && !journey.is_guess && matches!(outcome, Ok(Exit::Ok));
+    journey.whereabouts.show(&message(&journey.headline, &journey.passed), !is_plain);
     outcome
 }
 
@@ -60,6 +67,8 @@ struct Journey<'a, 'b> {
     guessed: Vec<String>,
     /// What came of it.
     headline: String,
+    /// The pane it went to is one.
+    is_guess: bool,
     /// Why entries were passed over, one reason each.
     passed: Vec<String>,
 }
@@ -142,6 +151,7 @@ impl Journey<'_, '_> {
                     }
                 }
                 self.whereabouts.arrived(client, pane);
+                self.is_guess = is_guess;
                 self.headline = self.say(entry, &format!("{}{guess}", entry.ask));
                 Ok(Some(Exit::Ok))
             }

@@ -153,7 +153,7 @@ fn visit(
             let is_guess = entry.map_or(row.session.pane_uncertain, |entry| entry.pane_uncertain);
             let guess = if is_guess { " (the pane is a guess: look before you type)" } else { "" };
             let ask = entry.map(|entry| entry.ask.as_str()).unwrap_or_default();
-            whereabouts.show(&format!("{} {ask}{guess}", row.key()));
+            whereabouts.show(&format!("{} {ask}{guess}", row.key()), is_guess);
             Visit::There
         }
         Arrival::Type(command) => {

@@ -126,6 +126,9 @@ fn the_keys_are_put_in_pressed_and_taken_out() {
             assert!(begun.elapsed() < Duration::from_secs(20), "{pane} does not come:\n{}", screen());
         }
     };
+    // Words that have to be read stay in the message line; the next key takes them away.
+    press(&["C-b", "B"]);
+    shows(&outer, &view, "there is nowhere to go back to");
     press(&["C-b", "Tab"]);
     arrives(&panes[0]);
     // The way back is written down before the message line says where one is.
