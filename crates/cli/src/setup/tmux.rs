@@ -85,6 +85,18 @@ pub fn install(context: &mut Context<'_>, options: &Options) -> Result<Exit, Pro
     tell_servers(context, options, stale, "use the keys", &later, |server| {
         server.apply(&commands, &defaults)
     });
+    let note = || Line::new().styled("note:", Style::Name);
+    if defaults.is_empty() {
+        context.printer.say(&note().own(" tmux could not be run: is it on PATH?"));
+    }
+    for server in &servers {
+        if let Some(why) = server.hides_segment() {
+            let line = note()
+                .own(" the segment is not seen on ")
+                .text(&server.socket.to_string_lossy(), Style::Name);
+            context.printer.say(&line.own(": ").own(why));
+        }
+    }
     let pressed: Vec<String> = bound.bound().map(|(verb, key)| format!("{key} {}", verb.name())).collect();
     if !pressed.is_empty() {
         let words = pressed.join(", ");

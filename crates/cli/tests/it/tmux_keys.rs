@@ -161,6 +161,12 @@ fn the_keys_are_put_in_pressed_and_taken_out() {
     // No pane shows a word of ours.
     assert!(!inner.run(&["capture-pane", "-p", "-t", &panes[1]]).contains("returned"));
 
+    inner.run(&["set-option", "-g", "status", "off"]);
+    outer.run(&["set-option", "-g", "status-format[0]", "mine"]);
+    let ran = install(&["--yes"]);
+    assert!(ran.stderr.contains("/inner: its status line is off\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("/outer: its status-format does not show status-right\n"), "{}", ran.stderr);
+
     let ran = env.run(&with(UNINSTALL, &["--yes"]));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(fs::read(&real).unwrap() == theirs && conf.is_symlink());
