@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, Mode, OFlags};
@@ -88,8 +88,8 @@ pub fn private_dir(path: &Path) -> Result<(), FolderError> {
 /// Replaces a file whole: temporary file in the same folder, written, synced, renamed over it, folder synced. A reader
 /// sees the old bytes or the new ones, also after a power cut.
 ///
-/// A symlink is followed, so that a user's linked settings stay linked; an existing file keeps its mode; a new one gets
-/// `new_mode`.
+/// A symlink is followed, so that a user's linked settings stay linked; an existing file keeps its mode, and its group
+/// where we may give it; a new one gets `new_mode`.
 ///
 /// # Errors
 /// Whatever the system says; the file is then as it was.
@@ -122,14 +122,18 @@ fn replace(
         Err(error) => return Err(error),
     };
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mode = match fs::metadata(&target) {
-        Ok(found) if found.is_file() => found.permissions().mode() & 0o7777,
+    let (mode, group) = match fs::metadata(&target) {
+        Ok(found) if found.is_file() => (found.permissions().mode() & 0o7777, Some(found.gid())),
         Ok(_) => return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => new_mode,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => (new_mode, None),
         Err(error) => return Err(error),
     };
     let mut file = tempfile::Builder::new().prefix(".herdbook-").tempfile_in(folder)?;
     file.write_all(bytes)?;
+    if group.is_some() {
+        // One who is not in that group cannot; the file is no less theirs.
+        let _ = fchown(file.as_file(), None, group);
+    }
     file.as_file().set_permissions(Permissions::from_mode(mode))?;
     file.as_file().sync_all()?;
     if !may(&target)? {
@@ -208,6 +212,19 @@ mod tests {
         assert!(replace_file(scratch.path(), b"x", 0o600).is_err());
         let left = fs::read_dir(scratch.path()).unwrap().count();
         assert_eq!(left, 4, "no temporary file is left");
+    }
+
+    #[test]
+    fn a_replaced_file_keeps_its_group() {
+        let scratch = tempfile::tempdir().unwrap();
+        let at = scratch.path().join("file");
+        replace_file(&at, b"one", 0o660).unwrap();
+        // Only root is in every group.
+        let group =
+            if rustix::process::geteuid().is_root() { 4242 } else { fs::metadata(&at).unwrap().gid() };
+        std::os::unix::fs::chown(&at, None, Some(group)).unwrap();
+        replace_file(&at, b"two", 0o600).unwrap();
+        assert_eq!((fs::metadata(&at).unwrap().gid(), mode(&at)), (group, 0o660));
     }
 
     #[test]

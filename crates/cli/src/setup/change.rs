@@ -177,6 +177,10 @@ impl Change {
         // First the receipt: a file of ours without one is worse than one that names a file that was not written.
         receipts.save(&receipt)?;
         if let Err(refusal) = self.file.write(new.as_bytes(), self.target.project.is_some()) {
+            if self.file.holds(new.as_bytes()) {
+                // Another `install` was faster with the same: its receipt is ours.
+                return Ok(copy);
+            }
             match &self.receipt {
                 Some(old) => receipts.save(old)?,
                 None => receipts.forget(&self.target.file),
@@ -229,5 +233,40 @@ impl Change {
 
     fn refused(&self, source: settings::SettingsError) -> Refusal {
         Refusal::Settings { path: self.target.file.clone(), source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_two_installs_at_once_the_slower_one_keeps_the_receipt() {
+        let scratch = tempfile::tempdir().unwrap();
+        let home = scratch.path().canonicalize().unwrap();
+        let receipts = Receipts::of(&home.join("state"));
+        let target = || Target {
+            table: herdbook_hosts::HOSTS.iter().find(|table| table.host == "claude").unwrap(),
+            home: home.join(".claude"),
+            project: None,
+            file: home.join(".claude/settings.json"),
+            bases: vec![home.clone()],
+            program: None,
+        };
+        herdbook_machine::private_dir(&home.join("state")).unwrap();
+        let command = |args: &[&str]| format!("/opt/herdbook-hook {}", args.join(" "));
+        let plan = || Change::to_install(target(), None, &command, &receipts).unwrap();
+        let (faster, slower) = (plan(), plan());
+        faster.install(&receipts).unwrap();
+        let written = fs::read(&faster.file.path).unwrap();
+        slower.install(&receipts).unwrap();
+        assert_eq!(fs::read(&faster.file.path).unwrap(), written);
+        let out = Change::to_uninstall(target(), &receipts).unwrap();
+        assert_eq!(out.edit, Edit::Remove, "there was no file before the two");
+        // What is not the same is still refused, and the receipt is as it was.
+        let other = |args: &[&str]| format!("/other/herdbook-hook {}", args.join(" "));
+        let late = Change::to_install(target(), None, &other, &receipts).unwrap();
+        out.uninstall(&receipts).unwrap();
+        assert!(matches!(late.install(&receipts), Err(Refusal::Changed { .. })));
     }
 }

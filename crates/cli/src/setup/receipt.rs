@@ -62,12 +62,12 @@ impl Receipts {
         u64::try_from(since.as_millis()).ok()
     }
 
-    /// Returns the receipts of project files, sorted by file.
-    pub fn of_projects(&self) -> Vec<Receipt> {
+    /// Returns all receipts, sorted by file.
+    pub fn all(&self) -> Vec<Receipt> {
         let entries = fs::read_dir(&self.installed).into_iter().flatten().filter_map(Result::ok);
         let texts = entries.filter_map(|entry| fs::read(entry.path()).ok());
-        let all = texts.filter_map(|text| serde_json::from_slice::<Receipt>(&text).ok());
-        let mut receipts: Vec<Receipt> = all.filter(|receipt| receipt.scope == PROJECT).collect();
+        let mut receipts: Vec<Receipt> =
+            texts.filter_map(|text| serde_json::from_slice(&text).ok()).collect();
         receipts.sort_by(|one, other| one.path.cmp(&other.path));
         receipts
     }

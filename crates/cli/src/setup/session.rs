@@ -132,12 +132,19 @@ fn run_hosts(
     if options.dry_run {
         return Ok(exit);
     }
-    let agreed = options.yes || (!is_idle && agrees(context.printer)?);
+    // With nothing shown there is nothing to agree to, whatever was said beforehand.
+    let agreed = !is_idle && (options.yes || agrees(context.printer)?);
     if !is_idle && !agreed {
         return Err(Problem::Declined);
     }
-    private_state(&state)?;
-    prepare(&receipts.backups)?;
+    if changes.is_empty() {
+        return Ok(exit);
+    }
+    // Where nothing is to be done, no folder is made either.
+    if agreed {
+        private_state(&state)?;
+        prepare(&receipts.backups)?;
+    }
     for change in &changes {
         if let Err(refusal) = work.apply(context, change, &receipts, agreed) {
             exit = Exit::Failed;
