@@ -39,6 +39,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// # Errors
 /// As [`session::run`]; our hook program is not there.
 pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
+    if args.options.is_tmux_alone() {
+        // It runs this program, and no hook.
+        return tmux::install(context, &args.options.of_tmux());
+    }
     let work = Install { hook: hook_program()? };
     let exit = session::run(context, &args.options, &work)?;
     if work.hook.is_build {

@@ -32,7 +32,7 @@ struct Uninstall;
 /// # Errors
 /// As [`session::run`].
 pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
-    let Options { dry_run, yes, force, .. } = args.options;
+    let Options { dry_run, yes, .. } = args.options;
     let is_bare = args.options.hosts.is_empty() && args.options.project.is_none();
     let mut exits = Vec::new();
     match session::run(context, &args.options, &Uninstall) {
@@ -41,7 +41,7 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
         exit => exits.push(exit?),
     }
     if args.all {
-        exits.push(tmux::uninstall(context, &tmux::Options { dry_run, yes, force, keys: None })?);
+        exits.push(tmux::uninstall(context, &args.options.of_tmux())?);
         exits.push(units(context, dry_run, yes)?);
     }
     if is_bare && !dry_run {
