@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use herdbook_hosts::settings::{self, Before, Entry};
+use herdbook_machine::sweep_beside;
 
 use super::file::SettingsFile;
 use super::receipt::{PROJECT, Receipt, Receipts, USER, hash};
@@ -153,6 +154,7 @@ impl Change {
     /// See [`Refusal`]; the file is then as it was.
     pub fn install(&self, receipts: &Receipts) -> Result<Option<PathBuf>, Refusal> {
         let Edit::Write(new) = &self.edit else { return Ok(None) };
+        sweep_beside(&self.file.path);
         let host = self.target.table.host;
         let keep = |bytes: &[u8]| receipts.keep(host, &self.target.file, bytes);
         let copy = self.file.bytes.as_deref().map(keep).transpose()?;
@@ -195,6 +197,7 @@ impl Change {
     /// # Errors
     /// See [`Refusal`]; the file is then as it was.
     pub fn uninstall(&self, receipts: &Receipts) -> Result<Option<PathBuf>, Refusal> {
+        sweep_beside(&self.file.path);
         let keep = |bytes: &[u8]| receipts.keep(self.target.table.host, &self.target.file, bytes);
         let copy = match &self.edit {
             Edit::Nothing => None,

@@ -65,12 +65,15 @@ fn way(receipt: &Receipt, table: &HostTable) -> String {
     let is_project = receipt.scope == PROJECT;
     let file = if is_project { table.setup.project_file } else { table.setup.user_file };
     let folder = receipt.path.ancestors().nth(Path::new(file).components().count());
-    let folder = folder.unwrap_or(&receipt.path).display();
-    if is_project {
-        format!("--project {folder}")
-    } else if let Some(var) = table.setup.home.var {
-        format!("{var}={folder}")
-    } else {
-        format!("the HOME and XDG_CONFIG_HOME of then: its folder is {folder}")
+    let folder = folder.unwrap_or(&receipt.path);
+    let home = &table.setup.home;
+    // Where the host's folder lies below the configuration folder or the home.
+    let base =
+        folder.ancestors().nth(Path::new(home.folder).components().count()).unwrap_or(folder).display();
+    match (is_project, home.var) {
+        (true, _) => format!("--project {}", folder.display()),
+        (false, Some(var)) => format!("{var}={}", folder.display()),
+        (false, None) if home.xdg => format!("XDG_CONFIG_HOME={base}"),
+        (false, None) => format!("HOME={base}"),
     }
 }

@@ -52,6 +52,9 @@ fn what_stays_is_told_and_all_takes_it_out() {
     let mut command = machine.command(&["install", "claude", "--yes"]);
     command.env("CLAUDE_CONFIG_DIR", &elsewhere);
     assert_eq!(finish(command, b"").code, 0);
+    let mut command = machine.command(&["install", "opencode", "--yes"]);
+    command.env("XDG_CONFIG_HOME", &elsewhere);
+    assert_eq!(finish(command, b"").code, 0);
     assert_eq!(machine.run(&["install", "tmux", "--yes"]).code, 0);
     let units = machine.home().join(".config/systemd/user");
     let mark = "# Written by `herdbook up`, which also replaces it: put changes into a drop-in (systemctl --user edit).";
@@ -63,9 +66,11 @@ fn what_stays_is_told_and_all_takes_it_out() {
     let ran = machine.run(&["uninstall", "--yes"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let with = format!("run this with CLAUDE_CONFIG_DIR={}\n", elsewhere.display());
+    let with_xdg = format!("run this with XDG_CONFIG_HOME={}\n", elsewhere.display());
     let takes = "is still there: `herdbook uninstall --all` takes it out, too\n";
     for words in [
         &with,
+        &with_xdg,
         &format!("warning: ~/.tmux.conf {takes}"),
         &format!("warning: ~/.config/systemd/user/herdbook.socket {takes}"),
         "note: records, and copies of the settings, stay in ",
@@ -78,6 +83,9 @@ fn what_stays_is_told_and_all_takes_it_out() {
     assert_eq!(dry.code, 0, "{}", dry.stderr);
     assert!(units.join("herdbook.socket").exists() && machine.home().join(".tmux.conf").exists());
 
+    let mut command = machine.command(&["uninstall", "opencode", "--yes"]);
+    command.env("XDG_CONFIG_HOME", &elsewhere);
+    assert_eq!(finish(command, b"").code, 0);
     let mut command = machine.command(&["uninstall", "--all", "--yes"]);
     command.env("CLAUDE_CONFIG_DIR", &elsewhere);
     let ran = finish(command, b"");
