@@ -67,6 +67,10 @@ pub fn host(host: &str, yes: bool, context: &mut Context<'_>) -> Result<Exit, Pr
 }
 
 impl Work for Install {
+    fn is_for_what_is_there(&self) -> bool {
+        false
+    }
+
     fn plan(&self, target: Target, receipts: &Receipts) -> Result<Change, Refusal> {
         let version = target.version();
         let command = |args: &[&str]| guarded_command(&self.hook.path, args);

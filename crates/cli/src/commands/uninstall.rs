@@ -73,6 +73,10 @@ fn units(context: &mut Context<'_>, dry_run: bool, yes: bool) -> Result<Exit, Pr
 }
 
 impl Work for Uninstall {
+    fn is_for_what_is_there(&self) -> bool {
+        true
+    }
+
     fn plan(&self, target: Target, receipts: &Receipts) -> Result<Change, Refusal> {
         Change::to_uninstall(target, receipts)
     }

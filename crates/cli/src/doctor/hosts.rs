@@ -271,19 +271,29 @@ fn disabled(facts: &Facts) -> Option<Check> {
 
 fn trust(facts: &Facts) -> Option<Check> {
     let title = facts.table.title;
-    let fix = format!("{}, or answer /hooks in {title}", facts.install());
+    let is_project = facts.user.ours.is_empty();
     match &facts.trust {
         Trust::Missing(events) => {
             let words = format!(
                 "{} not trusted yet: {title} does not run them",
                 counted(events.len() as u64, "event")
             );
-            let check = Check::fault(facts.table.host, finding::UNTRUSTED, words).fix(fix);
-            Some(check.mend(Mend::Install(facts.table.host)))
+            let check = Check::fault(facts.table.host, finding::UNTRUSTED, words);
+            Some(if is_project {
+                check.fix(format!("{} --project, or answer /hooks in {title}", facts.install()))
+            } else {
+                check
+                    .fix(format!("{}, or answer /hooks in {title}", facts.install()))
+                    .mend(Mend::Install(facts.table.host))
+            })
         }
         Trust::NotListed(why) => {
             let words = format!("{title} does not list our hooks: {why}");
-            let fix = format!("look for `[features] hooks` in config.toml, and at /hooks in {title}");
+            let fix = if is_project {
+                format!("start {title} in that folder and trust it, then look at /hooks there")
+            } else {
+                format!("look for `[features] hooks` in config.toml, and at /hooks in {title}")
+            };
             Some(Check::fault(facts.table.host, finding::DISABLED, words).fix(fix))
         }
         Trust::NotNeeded | Trust::Unknown(_) => None,

@@ -21,8 +21,11 @@ pub fn tell(context: &mut Context<'_>) -> Result<(), Problem> {
     let state = state_dir(&context.env.places)?;
     let home = context.env.home().map(str::to_owned);
     let named = |path: &Path| show::short(path, home.as_deref());
-    let done: Vec<PathBuf> =
-        targets(&context.env, &[], None).unwrap_or_default().into_iter().map(|target| target.file).collect();
+    let done: Vec<PathBuf> = targets(&context.env, &[], None, true)
+        .unwrap_or_default()
+        .into_iter()
+        .map(|target| target.file)
+        .collect();
     for receipt in Receipts::of(&state).all() {
         // One that was refused has been told already.
         if !done.contains(&receipt.path)

@@ -59,6 +59,9 @@ impl Options {
 
 /// What one of the two commands does with each host.
 pub trait Work {
+    /// Whether settings that are there count, where their host is not.
+    fn is_for_what_is_there(&self) -> bool;
+
     /// Thinks a change through.
     ///
     /// # Errors
@@ -126,7 +129,7 @@ fn run_hosts(
     let mut exit = Exit::Ok;
     let mut changes = Vec::new();
     let mut is_idle = true;
-    for target in targets(&context.env, hosts, options.project.as_deref())? {
+    for target in targets(&context.env, hosts, options.project.as_deref(), work.is_for_what_is_there())? {
         let host = target.table.host;
         match work.plan(target, &receipts) {
             Ok(change) => {

@@ -35,11 +35,17 @@ impl Target {
     }
 }
 
-/// Returns the settings files of the named hosts; of every host that is installed or has settings where none is named.
+/// Returns the settings files of the named hosts; of every host that is installed or has settings where none is named,
+/// and then also those that are `there` whatever became of their host.
 ///
 /// # Errors
 /// There is no home; no host is there; the project is no folder.
-pub fn targets(env: &Env, hosts: &[String], project: Option<&Path>) -> Result<Vec<Target>, Problem> {
+pub fn targets(
+    env: &Env,
+    hosts: &[String],
+    project: Option<&Path>,
+    there: bool,
+) -> Result<Vec<Target>, Problem> {
     let user_home = env.places.home.as_ref().map(PathBuf::from).filter(|home| home.is_absolute());
     let user_home = user_home.ok_or(herdbook_wire::paths::PathError::NoHome)?;
     let project = project
@@ -72,9 +78,6 @@ pub fn targets(env: &Env, hosts: &[String], project: Option<&Path>) -> Result<Ve
         };
         let home = moved.clone().unwrap_or_else(|| usual.join(setup.home.folder));
         let program = program::find(setup.programs, env.path.as_deref());
-        if hosts.is_empty() && program.is_none() && !home.is_dir() {
-            continue;
-        }
         let (file, bases) = match &project {
             Some(project) => (project.join(setup.project_file), vec![project.clone()]),
             None => (
@@ -82,6 +85,10 @@ pub fn targets(env: &Env, hosts: &[String], project: Option<&Path>) -> Result<Ve
                 std::iter::once(user_home.clone()).chain(moved).chain([usual]).collect(),
             ),
         };
+        let is_here = program.is_some() || home.is_dir() || (there && file.is_file());
+        if hosts.is_empty() && !is_here {
+            continue;
+        }
         targets.push(Target { table, home, project: project.clone(), file, bases, program });
     }
     if targets.is_empty() { Err(Problem::NoHost) } else { Ok(targets) }

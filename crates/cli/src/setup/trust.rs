@@ -4,15 +4,12 @@ use std::path::Path;
 
 use herdbook_hosts::settings;
 
-use super::codex::{self, Codex, Outcome};
+use super::codex::{self, Codex, Outcome, REVIEW};
 use super::receipt::hash;
 use super::target::Target;
 use super::{diff, show};
 use crate::error::Problem;
 use crate::printer::Printer;
-
-/// What is left for the human where Codex could not be asked.
-const REVIEW: &str = "start codex and accept the hooks in /hooks";
 
 /// What trusting needs to know.
 #[derive(Clone, Copy, Debug)]
@@ -89,17 +86,13 @@ pub fn after_install(trust: Trust<'_>, agreed: bool) -> Option<String> {
     }
     let Some(program) = trust.target.program.as_deref() else { return Some(REVIEW.to_owned()) };
     let codex = trust.codex(program);
-    if agreed {
-        return match codex.trust(settings::is_ours, |change| trust.write(change)) {
-            Outcome::Trusted { .. } => None,
-            Outcome::NextStep(step) => Some(step.to_string()),
-        };
+    let write = |change: &codex::Change| {
+        if agreed { trust.write(change) } else { Err("nobody has agreed to trust them".to_owned()) }
+    };
+    match codex.trust(settings::is_ours, write) {
+        Outcome::Trusted { .. } => None,
+        Outcome::NextStep(step) => Some(step.to_string()),
     }
-    let runs = codex.list().is_ok_and(|listing| {
-        let is_ours = |hook: &&codex::Hook| hook.command.as_deref().is_some_and(settings::is_ours);
-        listing.hooks.iter().filter(is_ours).all(codex::Hook::runs)
-    });
-    (!runs).then(|| REVIEW.to_owned())
 }
 
 /// Shows, before the human is asked, what taking the trust away will change, with the hooks file's text as it is.

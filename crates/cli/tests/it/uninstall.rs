@@ -97,3 +97,15 @@ fn what_stays_is_told_and_all_takes_it_out() {
     assert!(!units.join("sockets.target.wants/herdbook.socket").is_symlink());
     assert!(units.join("herdbook.service").exists(), "it is not ours");
 }
+
+#[test]
+fn out_of_a_project_all_of_ours_go_though_their_agents_are_not_here() {
+    let machine = Machine::new();
+    let project = machine.home().join("project");
+    fs::create_dir(&project).unwrap();
+    let scope = ["--yes", "--project", "home/project"];
+    let ran = machine.run(&[&["install", "gemini", "cursor", "copilot", "opencode"], &scope[..]].concat());
+    assert_eq!((ran.code, fs::read_dir(&project).unwrap().count()), (0, 4), "{}", ran.stderr);
+    let ran = machine.run(&[&["uninstall"], &scope[..]].concat());
+    assert_eq!((ran.code, fs::read_dir(&project).unwrap().count()), (0, 0), "{}", ran.stderr);
+}
