@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use herdbook_machine::guarded_command;
-
 use super::Context;
 use crate::daemon::Daemon;
 use crate::error::Problem;
@@ -43,7 +41,7 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
         // It runs this program, and no hook.
         return tmux::install(context, &args.options.of_tmux());
     }
-    let work = Install { hook: hook_program()? };
+    let work = Install { hook: hook_program(context.env.path.as_deref())? };
     let exit = session::run(context, &args.options, &work)?;
     if work.hook.is_build {
         let words =
@@ -73,8 +71,7 @@ impl Work for Install {
 
     fn plan(&self, target: Target, receipts: &Receipts) -> Result<Change, Refusal> {
         let version = target.version();
-        let command = |args: &[&str]| guarded_command(&self.hook.path, args);
-        Change::to_install(target, version.as_deref(), &command, receipts)
+        Change::to_install(target, version.as_deref(), &self.hook, receipts)
     }
 
     fn preview(

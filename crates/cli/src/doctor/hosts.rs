@@ -158,7 +158,7 @@ fn programs(facts: &Facts) -> Option<Check> {
     let other: Vec<(&File, &Path)> = facts
         .files()
         .flat_map(|file| file.ours.iter().map(move |ours| (file, ours.program.as_path())))
-        .filter(|(_, program)| *program != facts.program)
+        .filter(|(_, program)| !is_same(program, &facts.program))
         .collect();
     let gone = other.iter().find(|(_, program)| !is_program(program));
     let (check, file) = match (gone, other.first()) {
@@ -184,6 +184,12 @@ fn programs(facts: &Facts) -> Option<Check> {
     } else {
         check.fix(format!("{} --project", facts.install()))
     })
+}
+
+/// True for two paths to one file.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    one == other || real(one).is_some_and(|one| Some(one) == real(other))
 }
 
 /// True for a file that can be run.

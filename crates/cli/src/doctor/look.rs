@@ -31,7 +31,7 @@ pub fn hosts(env: &Env, client: Option<&Client>) -> Result<Vec<Check>, Problem> 
         Err(Problem::NoHost) => return Ok(vec![hosts::nobody()]),
         Err(problem) => return Err(problem),
     };
-    let program = match hook_program() {
+    let program = match hook_program(env.path.as_deref()) {
         Ok(program) => program,
         Err(Problem::NoHook { path }) => {
             HookProgram { path: path.to_string_lossy().into_owned(), is_build: false }
@@ -112,9 +112,12 @@ impl Look<'_> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return file,
             Err(error) => return File { error: Some(error.to_string()), ..file },
         };
-        let command = |args: &[&str]| herdbook_machine::guarded_command(&self.program.path, args);
         let found = settings::text(&bytes).and_then(|text| {
             let entries = settings::list(table, text)?;
+            let written: Vec<String> =
+                entries.iter().filter_map(|entry| settings::program(&entry.command)).collect();
+            let program = self.program.path_beside(written.iter().map(String::as_str));
+            let command = |args: &[&str]| herdbook_machine::guarded_command(program, args);
             // What `install` would change is not as it should be.
             let is_stale =
                 settings::install(table, version, &command, Some(text)).is_ok_and(|new| new != text);

@@ -4,9 +4,10 @@ use std::fs;
 use std::path::PathBuf;
 
 use herdbook_hosts::settings::{self, Before, Entry};
-use herdbook_machine::sweep_beside;
+use herdbook_machine::{guarded_command, sweep_beside};
 
 use super::file::SettingsFile;
+use super::program::HookProgram;
 use super::receipt::{PROJECT, Receipt, Receipts, USER, hash};
 use super::refusal::Refusal;
 use super::target::Target;
@@ -48,19 +49,24 @@ pub struct Counts {
 }
 
 impl Change {
-    /// Thinks an installation through. `version` is the installed client's, `command` makes the guarded command.
+    /// Thinks an installation through. `version` is the installed client's.
     ///
     /// # Errors
     /// See [`Refusal`].
     pub fn to_install(
         target: Target,
         version: Option<&str>,
-        command: &dyn Fn(&[&str]) -> String,
+        hook: &HookProgram,
         receipts: &Receipts,
     ) -> Result<Change, Refusal> {
         let mut change = Change::open(target, receipts)?;
         let old = change.text()?;
-        let new = settings::install(change.target.table, version, command, old);
+        let entries = old.and_then(|old| settings::list(change.target.table, old).ok()).unwrap_or_default();
+        let written: Vec<String> =
+            entries.iter().filter_map(|entry| settings::program(&entry.command)).collect();
+        let program = hook.path_beside(written.iter().map(String::as_str));
+        let command = |args: &[&str]| guarded_command(program, args);
+        let new = settings::install(change.target.table, version, &command, old);
         let new = new.map_err(|source| change.refused(source))?;
         let entries = settings::list(change.target.table, &new).unwrap_or_default();
         let unsure = settings::unsure(change.target.table, version).map(|event| event.name);
@@ -257,8 +263,9 @@ mod tests {
             program: None,
         };
         herdbook_machine::private_dir(&home.join("state")).unwrap();
-        let command = |args: &[&str]| format!("/opt/herdbook-hook {}", args.join(" "));
-        let plan = || Change::to_install(target(), None, &command, &receipts).unwrap();
+        let hook = |path: &str| HookProgram { path: path.to_owned(), is_build: false };
+        let ours = hook("/opt/herdbook-hook");
+        let plan = || Change::to_install(target(), None, &ours, &receipts).unwrap();
         let (faster, slower) = (plan(), plan());
         faster.install(&receipts).unwrap();
         let written = fs::read(&faster.file.path).unwrap();
@@ -267,8 +274,7 @@ mod tests {
         let out = Change::to_uninstall(target(), &receipts).unwrap();
         assert_eq!(out.edit, Edit::Remove, "there was no file before the two");
         // What is not the same is still refused, and the receipt is as it was.
-        let other = |args: &[&str]| format!("/other/herdbook-hook {}", args.join(" "));
-        let late = Change::to_install(target(), None, &other, &receipts).unwrap();
+        let late = Change::to_install(target(), None, &hook("/other/herdbook-hook"), &receipts).unwrap();
         out.uninstall(&receipts).unwrap();
         assert!(matches!(late.install(&receipts), Err(Refusal::Changed { .. })));
     }

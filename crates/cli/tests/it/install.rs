@@ -14,7 +14,7 @@ use crate::support::{Ran, TestEnv, finish};
 /// A home, and our two programs in a folder whose name needs quoting.
 pub(crate) struct Machine {
     pub(crate) env: TestEnv,
-    programs: TempDir,
+    pub(crate) programs: TempDir,
 }
 
 impl Machine {
@@ -34,7 +34,7 @@ impl Machine {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    fn hook(&self) -> String {
+    pub(crate) fn hook(&self) -> String {
         let path = fs::canonicalize(self.programs.path()).unwrap().join("herdbook-hook");
         path.to_str().unwrap().to_owned()
     }

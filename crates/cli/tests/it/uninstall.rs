@@ -1,4 +1,4 @@
-//! What `uninstall` leaves, tells and never makes; what a diff shows.
+//! What `uninstall` leaves, tells and never makes; what a diff shows; and by which path the hook is named.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -108,4 +108,37 @@ fn out_of_a_project_all_of_ours_go_though_their_agents_are_not_here() {
     assert_eq!((ran.code, fs::read_dir(&project).unwrap().count()), (0, 4), "{}", ran.stderr);
     let ran = machine.run(&[&["uninstall"], &scope[..]].concat());
     assert_eq!((ran.code, fs::read_dir(&project).unwrap().count()), (0, 0), "{}", ran.stderr);
+}
+
+#[test]
+fn a_link_on_the_path_is_named_and_stays_over_versions() {
+    let machine = Machine::new();
+    let bin = machine.home().join("bin");
+    fs::create_dir(&bin).unwrap();
+    symlink(machine.hook(), bin.join("herdbook-hook")).unwrap();
+    let file = machine.home().join(".claude/settings.json");
+    let install = |machine: &Machine, path: &str| {
+        let mut command = machine.command(&["install", "claude", "--yes"]);
+        command.env("PATH", path);
+        let ran = finish(command, b"");
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        ran.stderr
+    };
+    let path = format!("{}:/usr/bin:/bin", bin.display());
+    install(&machine, &path);
+    let link = fs::canonicalize(&bin).unwrap().join("herdbook-hook");
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains(&format!("exec {} claude; exit 0", link.display())), "{text}");
+    assert!(install(&machine, "/usr/bin:/bin").contains(": nothing to do\n"), "it is the same program");
+    // The next version lies elsewhere, and the link leads there.
+    let next = Machine::new();
+    let next = Machine { env: machine.env, programs: next.programs };
+    fs::remove_file(&link).unwrap();
+    symlink(next.hook(), &link).unwrap();
+    assert!(install(&next, &path).contains(": nothing to do\n"));
+    // A link to some other program of that name is not ours.
+    fs::remove_file(&link).unwrap();
+    symlink("/bin/true", &link).unwrap();
+    assert!(install(&next, &path).contains(": mend 25 hooks\n"));
+    assert!(fs::read_to_string(&file).unwrap().contains(&*next.hook().replace('\'', r"'\\''")));
 }
