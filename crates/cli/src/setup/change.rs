@@ -87,7 +87,7 @@ impl Change {
         let mut change = Change::open(target, receipts)?;
         let Some(bytes) = change.file.bytes.clone() else { return Ok(change) };
         if let Some(receipt) = change.receipt.as_ref().filter(|receipt| receipt.written == hash(&bytes)) {
-            match receipt.before.as_ref().map(fs::read) {
+            match receipt.before.as_ref().map(|copy| receipts.copy(copy)) {
                 None => {
                     change.edit = Edit::Remove;
                     return Ok(change);
@@ -97,11 +97,11 @@ impl Change {
                     change.edit = Edit::Write(before);
                     return Ok(change);
                 }
-                // The copy is gone: as without a receipt.
+                // The copy is gone or was changed: as without a receipt.
                 Some(Err(_)) => {}
             }
         }
-        change.edit = match change.without_ours()? {
+        change.edit = match change.without_ours(receipts)? {
             Some(new) if Some(new.as_str()) == change.text()? => Edit::Nothing,
             Some(new) => Edit::Write(new),
             None => Edit::Remove,
@@ -171,7 +171,7 @@ impl Change {
         let before = match known {
             // It is as we left it: what was before us is what was before us then.
             Some(receipt) => receipt.before.clone(),
-            None => self.without_ours()?.map(|text| keep(text.as_bytes())).transpose()?,
+            None => self.without_ours(receipts)?.map(|text| keep(text.as_bytes())).transpose()?,
         };
         let made = self.receipt.as_ref().map(|receipt| receipt.folders.clone()).unwrap_or_default();
         let receipt = Receipt {
@@ -229,13 +229,16 @@ impl Change {
     }
 
     /// The file's text without our entries; nothing where there is no file, or it would be ours alone.
-    fn without_ours(&self) -> Result<Option<String>, Refusal> {
+    fn without_ours(&self, receipts: &Receipts) -> Result<Option<String>, Refusal> {
         let Some(text) = self.text()? else { return Ok(None) };
-        let copy = self.receipt.as_ref().map(|receipt| receipt.before.as_ref().map(fs::read_to_string));
+        let copy = self.receipt.as_ref().map(|receipt| {
+            let bytes = receipt.before.as_ref().map(|copy| receipts.copy(copy));
+            bytes.map(|bytes| bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok()))
+        });
         let before = match &copy {
             Some(None) => Before::NoFile,
-            Some(Some(Ok(text))) => Before::Text(text),
-            Some(Some(Err(_))) | None => Before::Unknown,
+            Some(Some(Some(text))) => Before::Text(text),
+            Some(Some(None)) | None => Before::Unknown,
         };
         settings::remove(self.target.table, text, before).map_err(|source| self.refused(source))
     }

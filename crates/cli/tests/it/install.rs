@@ -59,7 +59,7 @@ impl Machine {
         base.join(table.setup.home.folder).join(table.setup.user_file)
     }
 
-    fn copies(&self) -> Vec<PathBuf> {
+    pub(crate) fn copies(&self) -> Vec<PathBuf> {
         let folder = self.env.path().join("state/herdbook/backups");
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
     }

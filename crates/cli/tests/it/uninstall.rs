@@ -142,3 +142,17 @@ fn a_link_on_the_path_is_named_and_stays_over_versions() {
     assert!(install(&next, &path).contains(": mend 25 hooks\n"));
     assert!(fs::read_to_string(&file).unwrap().contains(&*next.hook().replace('\'', r"'\\''")));
 }
+
+#[test]
+fn a_copy_that_was_changed_never_comes_into_the_settings() {
+    let machine = Machine::new();
+    let file = machine.home().join(".claude/settings.json");
+    put(&file, b"{\n  \"model\": \"large\"\n}\n");
+    assert_eq!(machine.run(&["install", "claude", "--yes"]).code, 0);
+    for copy in machine.copies() {
+        put(&copy, b"");
+    }
+    let ran = machine.run(&["uninstall", "claude", "--yes"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "{\n  \"model\": \"large\"\n}\n");
+}
