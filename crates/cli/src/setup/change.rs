@@ -263,6 +263,7 @@ mod tests {
             project: None,
             file: home.join(".claude/settings.json"),
             bases: vec![home.clone()],
+            home_bases: vec![home.clone()],
             program: None,
         };
         herdbook_machine::private_dir(&home.join("state")).unwrap();

@@ -22,6 +22,8 @@ pub struct Target {
     pub file: PathBuf,
     /// Symlinks may lead anywhere inside one of these.
     pub bases: Vec<PathBuf>,
+    /// The same for what lies in the host's folder, whosever file this is.
+    pub home_bases: Vec<PathBuf>,
     /// The host's program, if it is on `PATH`.
     pub program: Option<PathBuf>,
 }
@@ -78,18 +80,17 @@ pub fn targets(
         };
         let home = moved.clone().unwrap_or_else(|| usual.join(setup.home.folder));
         let program = program::find(setup.programs, env.path.as_deref());
+        let home_bases: Vec<PathBuf> =
+            std::iter::once(user_home.clone()).chain(moved).chain([usual]).collect();
         let (file, bases) = match &project {
             Some(project) => (project.join(setup.project_file), vec![project.clone()]),
-            None => (
-                home.join(setup.user_file),
-                std::iter::once(user_home.clone()).chain(moved).chain([usual]).collect(),
-            ),
+            None => (home.join(setup.user_file), home_bases.clone()),
         };
         let is_here = program.is_some() || home.is_dir() || (there && file.is_file());
         if hosts.is_empty() && !is_here {
             continue;
         }
-        targets.push(Target { table, home, project: project.clone(), file, bases, program });
+        targets.push(Target { table, home, project: project.clone(), file, bases, home_bases, program });
     }
     if targets.is_empty() { Err(Problem::NoHost) } else { Ok(targets) }
 }
