@@ -150,6 +150,12 @@ impl Problem {
     /// Returns what to do about it.
     fn hint(&self) -> Option<Cow<'static, str>> {
         let words = match self {
+            Problem::NotDown { pid, source: None } => {
+                return Some(
+                    format!("it may be frozen: `kill -9 {pid}` ends it, and what it has written stays")
+                        .into(),
+                );
+            }
             Problem::NotUp { log, .. } => return Some(format!("read {}", log.display()).into()),
             Problem::Units(UnitsError::Manager(_)) => {
                 Some("read `journalctl --user -u herdbook`, or run `herdbook up --no-systemd`")

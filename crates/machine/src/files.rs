@@ -2,10 +2,16 @@
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _, fchown};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{FileType, Mode, OFlags};
+
+/// How the name of a file begins that will replace another.
+const TEMPORARY: &str = ".herdbook-";
+/// So many letters and digits follow.
+const TEMPORARY_LETTERS: usize = 6;
 
 /// Why a folder is not used for private state. One line, with what to do.
 #[derive(Debug, thiserror::Error)]
@@ -88,8 +94,8 @@ pub fn private_dir(path: &Path) -> Result<(), FolderError> {
 /// Replaces a file whole: temporary file in the same folder, written, synced, renamed over it, folder synced. A reader
 /// sees the old bytes or the new ones, also after a power cut.
 ///
-/// A symlink is followed, so that a user's linked settings stay linked; an existing file keeps its mode; a new one gets
-/// `new_mode`.
+/// A symlink is followed, so that a user's linked settings stay linked; an existing file keeps its mode, and its group
+/// where we may give it; a new one gets `new_mode`.
 ///
 /// # Errors
 /// Whatever the system says; the file is then as it was.
@@ -122,14 +128,19 @@ fn replace(
         Err(error) => return Err(error),
     };
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mode = match fs::metadata(&target) {
-        Ok(found) if found.is_file() => found.permissions().mode() & 0o7777,
+    let (mode, group) = match fs::metadata(&target) {
+        Ok(found) if found.is_file() => (found.permissions().mode() & 0o7777, Some(found.gid())),
         Ok(_) => return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => new_mode,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => (new_mode, None),
         Err(error) => return Err(error),
     };
-    let mut file = tempfile::Builder::new().prefix(".herdbook-").tempfile_in(folder)?;
+    let mut file =
+        tempfile::Builder::new().prefix(TEMPORARY).rand_bytes(TEMPORARY_LETTERS).tempfile_in(folder)?;
     file.write_all(bytes)?;
+    if group.is_some() {
+        // One who is not in that group cannot; the file is no less theirs.
+        let _ = fchown(file.as_file(), None, group);
+    }
     file.as_file().set_permissions(Permissions::from_mode(mode))?;
     file.as_file().sync_all()?;
     if !may(&target)? {
@@ -138,6 +149,28 @@ fn replace(
     file.persist(&target).map_err(|error| error.error)?;
     File::open(folder)?.sync_all()?;
     Ok(true)
+}
+
+/// Removes what a [`replace_file`] that was killed has left beside a file: a copy of the whole of it. Those of the last
+/// minute may be somebody's who is at it.
+pub fn sweep_beside(path: &Path) {
+    const AGE: Duration = Duration::from_mins(1);
+    let folder = fs::canonicalize(path).ok().and_then(|target| Some(target.parent()?.to_owned()));
+    let own = rustix::process::geteuid().as_raw();
+    for entry in folder.and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let is_named = name.to_str().and_then(|name| name.strip_prefix(TEMPORARY)).is_some_and(|rest| {
+            rest.len() == TEMPORARY_LETTERS && rest.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        });
+        let is_left = || {
+            let found = fs::symlink_metadata(entry.path()).ok()?;
+            let age = found.modified().ok()?.elapsed().ok()?;
+            Some(found.is_file() && found.uid() == own && age > AGE)
+        };
+        if is_named && is_left() == Some(true) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// Where a symlink to nothing points, or the path itself.
@@ -208,6 +241,42 @@ mod tests {
         assert!(replace_file(scratch.path(), b"x", 0o600).is_err());
         let left = fs::read_dir(scratch.path()).unwrap().count();
         assert_eq!(left, 4, "no temporary file is left");
+    }
+
+    #[test]
+    fn what_a_killed_replacement_left_is_swept_and_nothing_else() {
+        let scratch = tempfile::tempdir().unwrap();
+        let at = |name: &str| scratch.path().join(name);
+        let old = std::time::UNIX_EPOCH;
+        for (name, is_old) in [
+            (".herdbook-aB3x9Z", true),
+            (".herdbook-new123", false),
+            (".herdbook-notes.md", true),
+            ("file", true),
+        ] {
+            let file = File::create(at(name)).unwrap();
+            if is_old {
+                file.set_modified(old).unwrap();
+            }
+        }
+        sweep_beside(&at("file"));
+        let mut left: Vec<_> =
+            fs::read_dir(scratch.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        left.sort_unstable();
+        assert_eq!(left, [".herdbook-new123", ".herdbook-notes.md", "file"]);
+    }
+
+    #[test]
+    fn a_replaced_file_keeps_its_group() {
+        let scratch = tempfile::tempdir().unwrap();
+        let at = scratch.path().join("file");
+        replace_file(&at, b"one", 0o660).unwrap();
+        // Only root is in every group.
+        let group =
+            if rustix::process::geteuid().is_root() { 4242 } else { fs::metadata(&at).unwrap().gid() };
+        std::os::unix::fs::chown(&at, None, Some(group)).unwrap();
+        replace_file(&at, b"two", 0o600).unwrap();
+        assert_eq!((fs::metadata(&at).unwrap().gid(), mode(&at)), (group, 0o660));
     }
 
     #[test]

@@ -29,7 +29,7 @@ mod tmux;
 pub use agents::{AgentProgram, TreeProcess, agent_of_pane};
 pub use clients::{Client, WATCHING_MS, choose_client, watching_clients};
 pub use command::{Command, Output, RunError};
-pub use files::{FolderError, private_dir, replace_file, replace_unchanged};
+pub use files::{FolderError, private_dir, replace_file, replace_unchanged, sweep_beside};
 pub use identity::{Identity, Verdict, same_process};
 pub use jump::{Caller, JumpPlan, JumpTarget, jump_plan};
 pub use names::{guarded_command, hook_command, project_key, session_folder};

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use herdbook_machine::guarded_command;
-
 use super::Context;
 use crate::daemon::Daemon;
 use crate::error::Problem;
@@ -41,9 +39,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     let exit = if args.options.is_tmux_alone() {
         // No hook is written, so none has to be there.
-        tmux::install(context, &args.options.for_tmux())?
+        tmux::install(context, &args.options.of_tmux())?
     } else {
-        let work = Install { hook: hook_program()? };
+        let work = Install { hook: hook_program(context.env.path.as_deref())? };
         let exit = session::run(context, &args.options, &work)?;
         if work.hook.is_build {
             let words =
@@ -69,10 +67,13 @@ pub fn host(host: &str, yes: bool, context: &mut Context<'_>) -> Result<Exit, Pr
 }
 
 impl Work for Install {
+    fn is_for_what_is_there(&self) -> bool {
+        false
+    }
+
     fn plan(&self, target: Target, receipts: &Receipts) -> Result<Change, Refusal> {
         let version = target.version();
-        let command = |args: &[&str]| guarded_command(&self.hook.path, args);
-        Change::to_install(target, version.as_deref(), &command, receipts)
+        Change::to_install(target, version.as_deref(), &self.hook, receipts)
     }
 
     fn preview(

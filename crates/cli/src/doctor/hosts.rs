@@ -158,7 +158,7 @@ fn programs(facts: &Facts) -> Option<Check> {
     let other: Vec<(&File, &Path)> = facts
         .files()
         .flat_map(|file| file.ours.iter().map(move |ours| (file, ours.program.as_path())))
-        .filter(|(_, program)| *program != facts.program)
+        .filter(|(_, program)| !is_same(program, &facts.program))
         .collect();
     let gone = other.iter().find(|(_, program)| !is_program(program));
     let (check, file) = match (gone, other.first()) {
@@ -184,6 +184,12 @@ fn programs(facts: &Facts) -> Option<Check> {
     } else {
         check.fix(format!("{} --project", facts.install()))
     })
+}
+
+/// True for two paths to one file.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    one == other || real(one).is_some_and(|one| Some(one) == real(other))
 }
 
 /// True for a file that can be run.
@@ -271,19 +277,29 @@ fn disabled(facts: &Facts) -> Option<Check> {
 
 fn trust(facts: &Facts) -> Option<Check> {
     let title = facts.table.title;
-    let fix = format!("{}, or answer /hooks in {title}", facts.install());
+    let is_project = facts.user.ours.is_empty();
     match &facts.trust {
         Trust::Missing(events) => {
             let words = format!(
                 "{} not trusted yet: {title} does not run them",
                 counted(events.len() as u64, "event")
             );
-            let check = Check::fault(facts.table.host, finding::UNTRUSTED, words).fix(fix);
-            Some(check.mend(Mend::Install(facts.table.host)))
+            let check = Check::fault(facts.table.host, finding::UNTRUSTED, words);
+            Some(if is_project {
+                check.fix(format!("{} --project, or answer /hooks in {title}", facts.install()))
+            } else {
+                check
+                    .fix(format!("{}, or answer /hooks in {title}", facts.install()))
+                    .mend(Mend::Install(facts.table.host))
+            })
         }
         Trust::NotListed(why) => {
             let words = format!("{title} does not list our hooks: {why}");
-            let fix = format!("look for `[features] hooks` in config.toml, and at /hooks in {title}");
+            let fix = if is_project {
+                format!("start {title} in that folder and trust it, then look at /hooks there")
+            } else {
+                format!("look for `[features] hooks` in config.toml, and at /hooks in {title}")
+            };
             Some(Check::fault(facts.table.host, finding::DISABLED, words).fix(fix))
         }
         Trust::NotNeeded | Trust::Unknown(_) => None,

@@ -26,12 +26,12 @@ use crate::setup::target::{Target, targets};
 /// # Errors
 /// There is no home.
 pub fn hosts(env: &Env, client: Option<&Client>) -> Result<Vec<Check>, Problem> {
-    let all = match targets(env, &[], None) {
+    let all = match targets(env, &[], None, false) {
         Ok(all) => all,
         Err(Problem::NoHost) => return Ok(vec![hosts::nobody()]),
         Err(problem) => return Err(problem),
     };
-    let program = match hook_program() {
+    let program = match hook_program(env.path.as_deref()) {
         Ok(program) => program,
         Err(Problem::NoHook { path }) => {
             HookProgram { path: path.to_string_lossy().into_owned(), is_build: false }
@@ -77,15 +77,26 @@ impl Look<'_> {
         let version = target.program.as_deref().and_then(program::version);
         let home = self.env.places.home.as_deref().map(Path::new);
         let project = self.here.as_deref().map(|here| project_files(table, here, home, &target.file));
+        let project = project.unwrap_or_default();
         let read = |path: &Path| self.read(table, version.as_deref(), path);
         let user = read(&target.file);
+        let in_project: Vec<File> = project.iter().map(|path| read(path)).collect();
+        let of_project = project.iter().zip(&in_project).find(|(_, file)| !file.ours.is_empty());
+        let trust = match of_project {
+            _ if !user.ours.is_empty() => trust(target, None),
+            Some((path, _)) => {
+                let depth = Path::new(table.setup.project_file).components().count();
+                trust(target, path.ancestors().nth(depth))
+            }
+            None => Trust::NotNeeded,
+        };
         let installed_at = self.receipts.as_ref().and_then(|receipts| receipts.written_at(&target.file));
         Facts {
             table,
             is_there: target.program.is_some(),
-            trust: if user.ours.is_empty() { Trust::NotNeeded } else { trust(target) },
+            trust,
             user,
-            project: project.unwrap_or_default().iter().map(|path| read(path)).collect(),
+            project: in_project,
             sent: self.sent.as_ref().map(|sent| of_host(sent, table.host)),
             installed_at,
             version,
@@ -101,9 +112,12 @@ impl Look<'_> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return file,
             Err(error) => return File { error: Some(error.to_string()), ..file },
         };
-        let command = |args: &[&str]| herdbook_machine::guarded_command(&self.program.path, args);
         let found = settings::text(&bytes).and_then(|text| {
             let entries = settings::list(table, text)?;
+            let written: Vec<String> =
+                entries.iter().filter_map(|entry| settings::program(&entry.command)).collect();
+            let program = self.program.path_beside(written.iter().map(String::as_str));
+            let command = |args: &[&str]| herdbook_machine::guarded_command(program, args);
             // What `install` would change is not as it should be.
             let is_stale =
                 settings::install(table, version, &command, Some(text)).is_ok_and(|new| new != text);
@@ -127,10 +141,10 @@ impl Look<'_> {
     }
 }
 
-/// Asks the host whether it runs our entries. Only Codex has to be asked (hosts NOTES 10); it answers in a limited time.
-fn trust(target: &Target) -> Trust {
+/// Asks the host whether it runs our entries in the user's settings, or in a project's. Only Codex has to be asked (hosts NOTES 10); it answers in a limited time.
+fn trust(target: &Target, project: Option<&Path>) -> Trust {
     let (Some(program), "codex") = (&target.program, target.table.host) else { return Trust::NotNeeded };
-    let codex = Codex { program, home: &target.home, project: None, env: &[] };
+    let codex = Codex { program, home: &target.home, project, env: &[] };
     let listing = match codex.list() {
         Ok(listing) => listing,
         Err(why) => return Trust::Unknown(why),
@@ -146,6 +160,9 @@ fn trust(target: &Target) -> Trust {
     }
     match (count, listing.warnings.first()) {
         (0, Some(warning)) => Trust::NotListed(warning.clone()),
+        (0, None) if project.is_some() => {
+            Trust::NotListed("it does so for a project once it trusts its folder".to_owned())
+        }
         (0, None) => Trust::NotListed("are hooks switched off there?".to_owned()),
         _ if missing.is_empty() => Trust::NotNeeded,
         _ => Trust::Missing(missing),

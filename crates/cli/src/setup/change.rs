@@ -4,8 +4,10 @@ use std::fs;
 use std::path::PathBuf;
 
 use herdbook_hosts::settings::{self, Before, Entry};
+use herdbook_machine::{guarded_command, sweep_beside};
 
 use super::file::SettingsFile;
+use super::program::HookProgram;
 use super::receipt::{PROJECT, Receipt, Receipts, USER, hash};
 use super::refusal::Refusal;
 use super::target::Target;
@@ -47,19 +49,24 @@ pub struct Counts {
 }
 
 impl Change {
-    /// Thinks an installation through. `version` is the installed client's, `command` makes the guarded command.
+    /// Thinks an installation through. `version` is the installed client's.
     ///
     /// # Errors
     /// See [`Refusal`].
     pub fn to_install(
         target: Target,
         version: Option<&str>,
-        command: &dyn Fn(&[&str]) -> String,
+        hook: &HookProgram,
         receipts: &Receipts,
     ) -> Result<Change, Refusal> {
         let mut change = Change::open(target, receipts)?;
         let old = change.text()?;
-        let new = settings::install(change.target.table, version, command, old);
+        let entries = old.and_then(|old| settings::list(change.target.table, old).ok()).unwrap_or_default();
+        let written: Vec<String> =
+            entries.iter().filter_map(|entry| settings::program(&entry.command)).collect();
+        let program = hook.path_beside(written.iter().map(String::as_str));
+        let command = |args: &[&str]| guarded_command(program, args);
+        let new = settings::install(change.target.table, version, &command, old);
         let new = new.map_err(|source| change.refused(source))?;
         let entries = settings::list(change.target.table, &new).unwrap_or_default();
         let unsure = settings::unsure(change.target.table, version).map(|event| event.name);
@@ -80,7 +87,7 @@ impl Change {
         let mut change = Change::open(target, receipts)?;
         let Some(bytes) = change.file.bytes.clone() else { return Ok(change) };
         if let Some(receipt) = change.receipt.as_ref().filter(|receipt| receipt.written == hash(&bytes)) {
-            match receipt.before.as_ref().map(fs::read) {
+            match receipt.before.as_ref().map(|copy| receipts.copy(copy)) {
                 None => {
                     change.edit = Edit::Remove;
                     return Ok(change);
@@ -90,11 +97,11 @@ impl Change {
                     change.edit = Edit::Write(before);
                     return Ok(change);
                 }
-                // The copy is gone: as without a receipt.
+                // The copy is gone or was changed: as without a receipt.
                 Some(Err(_)) => {}
             }
         }
-        change.edit = match change.without_ours()? {
+        change.edit = match change.without_ours(receipts)? {
             Some(new) if Some(new.as_str()) == change.text()? => Edit::Nothing,
             Some(new) => Edit::Write(new),
             None => Edit::Remove,
@@ -153,6 +160,7 @@ impl Change {
     /// See [`Refusal`]; the file is then as it was.
     pub fn install(&self, receipts: &Receipts) -> Result<Option<PathBuf>, Refusal> {
         let Edit::Write(new) = &self.edit else { return Ok(None) };
+        sweep_beside(&self.file.path);
         let host = self.target.table.host;
         let keep = |bytes: &[u8]| receipts.keep(host, &self.target.file, bytes);
         let copy = self.file.bytes.as_deref().map(keep).transpose()?;
@@ -163,7 +171,7 @@ impl Change {
         let before = match known {
             // It is as we left it: what was before us is what was before us then.
             Some(receipt) => receipt.before.clone(),
-            None => self.without_ours()?.map(|text| keep(text.as_bytes())).transpose()?,
+            None => self.without_ours(receipts)?.map(|text| keep(text.as_bytes())).transpose()?,
         };
         let made = self.receipt.as_ref().map(|receipt| receipt.folders.clone()).unwrap_or_default();
         let receipt = Receipt {
@@ -177,6 +185,10 @@ impl Change {
         // First the receipt: a file of ours without one is worse than one that names a file that was not written.
         receipts.save(&receipt)?;
         if let Err(refusal) = self.file.write(new.as_bytes(), self.target.project.is_some()) {
+            if self.file.holds(new.as_bytes()) {
+                // Another `install` was faster with the same: its receipt is ours.
+                return Ok(copy);
+            }
             match &self.receipt {
                 Some(old) => receipts.save(old)?,
                 None => receipts.forget(&self.target.file),
@@ -191,6 +203,7 @@ impl Change {
     /// # Errors
     /// See [`Refusal`]; the file is then as it was.
     pub fn uninstall(&self, receipts: &Receipts) -> Result<Option<PathBuf>, Refusal> {
+        sweep_beside(&self.file.path);
         let keep = |bytes: &[u8]| receipts.keep(self.target.table.host, &self.target.file, bytes);
         let copy = match &self.edit {
             Edit::Nothing => None,
@@ -216,18 +229,57 @@ impl Change {
     }
 
     /// The file's text without our entries; nothing where there is no file, or it would be ours alone.
-    fn without_ours(&self) -> Result<Option<String>, Refusal> {
+    fn without_ours(&self, receipts: &Receipts) -> Result<Option<String>, Refusal> {
         let Some(text) = self.text()? else { return Ok(None) };
-        let copy = self.receipt.as_ref().map(|receipt| receipt.before.as_ref().map(fs::read_to_string));
+        let copy = self.receipt.as_ref().map(|receipt| {
+            let bytes = receipt.before.as_ref().map(|copy| receipts.copy(copy));
+            bytes.map(|bytes| bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok()))
+        });
         let before = match &copy {
             Some(None) => Before::NoFile,
-            Some(Some(Ok(text))) => Before::Text(text),
-            Some(Some(Err(_))) | None => Before::Unknown,
+            Some(Some(Some(text))) => Before::Text(text),
+            Some(Some(None)) | None => Before::Unknown,
         };
         settings::remove(self.target.table, text, before).map_err(|source| self.refused(source))
     }
 
     fn refused(&self, source: settings::SettingsError) -> Refusal {
         Refusal::Settings { path: self.target.file.clone(), source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_two_installs_at_once_the_slower_one_keeps_the_receipt() {
+        let scratch = tempfile::tempdir().unwrap();
+        let home = scratch.path().canonicalize().unwrap();
+        let receipts = Receipts::of(&home.join("state"));
+        let target = || Target {
+            table: herdbook_hosts::HOSTS.iter().find(|table| table.host == "claude").unwrap(),
+            home: home.join(".claude"),
+            project: None,
+            file: home.join(".claude/settings.json"),
+            bases: vec![home.clone()],
+            home_bases: vec![home.clone()],
+            program: None,
+        };
+        herdbook_machine::private_dir(&home.join("state")).unwrap();
+        let hook = |path: &str| HookProgram { path: path.to_owned(), is_build: false };
+        let ours = hook("/opt/herdbook-hook");
+        let plan = || Change::to_install(target(), None, &ours, &receipts).unwrap();
+        let (faster, slower) = (plan(), plan());
+        faster.install(&receipts).unwrap();
+        let written = fs::read(&faster.file.path).unwrap();
+        slower.install(&receipts).unwrap();
+        assert_eq!(fs::read(&faster.file.path).unwrap(), written);
+        let out = Change::to_uninstall(target(), &receipts).unwrap();
+        assert_eq!(out.edit, Edit::Remove, "there was no file before the two");
+        // What is not the same is still refused, and the receipt is as it was.
+        let late = Change::to_install(target(), None, &hook("/other/herdbook-hook"), &receipts).unwrap();
+        out.uninstall(&receipts).unwrap();
+        assert!(matches!(late.install(&receipts), Err(Refusal::Changed { .. })));
     }
 }

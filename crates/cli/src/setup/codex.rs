@@ -75,6 +75,8 @@ pub enum Outcome {
 /// What the human has to do, and why we could not. Its words hold foreign text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NextStep {
+    /// What to do.
+    pub step: &'static str,
     /// Why we could not.
     pub why: String,
     /// Keys of our hooks that run.
@@ -85,8 +87,23 @@ pub struct NextStep {
 
 impl fmt::Display for NextStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "start codex and accept the hooks in /hooks: {}", self.why)
+        write!(f, "{}: {}", self.step, self.why)
     }
+}
+
+/// What a human can do in most cases.
+pub const REVIEW: &str = "start codex and accept the hooks in /hooks";
+/// Where codex reads nothing of the hooks file.
+const MEND: &str = "mend the hooks file and install again";
+/// Where codex reads no hooks at all.
+const SWITCH_ON: &str = "switch hooks on (`[features] hooks` in config.toml) and install again";
+/// Where codex does not read a project's hooks yet.
+const TRUST_FOLDER: &str = "start codex in that folder, trust it, and accept the hooks in /hooks";
+
+/// Why our hooks are not listed, and what a human can do about it.
+struct Unlisted {
+    step: &'static str,
+    why: String,
 }
 
 /// What [`Codex::untrust`] would do to `config.toml`.
@@ -108,11 +125,13 @@ impl Codex<'_> {
         is_ours: impl Fn(&str) -> bool,
         write: impl FnOnce(&Change) -> Result<(), String>,
     ) -> Outcome {
-        let next_step = |why, hooks: &[Hook]| {
+        let next_step = |why: Unlisted, hooks: &[Hook]| {
             let keys =
                 |runs| hooks.iter().filter(|hook| hook.runs() == runs).map(|hook| hook.key.clone()).collect();
-            Outcome::NextStep(NextStep { why, trusted: keys(true), untrusted: keys(false) })
+            let Unlisted { step, why } = why;
+            Outcome::NextStep(NextStep { step, why, trusted: keys(true), untrusted: keys(false) })
         };
+        let review = |why| Unlisted { step: REVIEW, why };
         let before = match self.ours(&is_ours) {
             Ok(hooks) => hooks,
             Err(why) => return next_step(why, &[]),
@@ -121,7 +140,7 @@ impl Codex<'_> {
         let changed = !wanted.is_empty();
         let after = if changed {
             let written = self.change(&wanted).and_then(|change| write(&change));
-            match written.and_then(|()| self.ours(&is_ours)) {
+            match written.map_err(review).and_then(|()| self.ours(&is_ours)) {
                 Ok(hooks) => hooks,
                 Err(why) => return next_step(why, &before),
             }
@@ -129,10 +148,10 @@ impl Codex<'_> {
             before
         };
         if after.iter().any(|hook| !hook.enabled) {
-            return next_step("some of them are switched off there".to_owned(), &after);
+            return next_step(review("some of them are switched off there".to_owned()), &after);
         }
         if !after.iter().all(Hook::is_trusted) {
-            return next_step("codex does not take the trust that was written".to_owned(), &after);
+            return next_step(review("codex does not take the trust that was written".to_owned()), &after);
         }
         Outcome::Trusted { keys: after.into_iter().map(|hook| hook.key).collect(), changed }
     }
@@ -149,7 +168,7 @@ impl Codex<'_> {
         replace_file(&home.join("hooks.json"), hooks_text.as_bytes(), 0o600)
             .map_err(|error| format!("the scratch folder could not be written: {error}"))?;
         let there = Codex { home: &home, project: None, ..*self };
-        let mut hooks = there.ours(is_ours)?;
+        let mut hooks = there.ours(is_ours).map_err(|unlisted| unlisted.why)?;
         let (scratch_file, file) = (text(&home.join("hooks.json"))?, text(&self.key_file())?);
         for hook in &mut hooks {
             if let Some(position) = hook.key.strip_prefix(&scratch_file) {
@@ -202,19 +221,20 @@ impl Codex<'_> {
         Ok(listing)
     }
 
-    fn ours(&self, is_ours: impl Fn(&str) -> bool) -> Result<Vec<Hook>, String> {
-        let Listing { mut hooks, warnings } = self.list()?;
+    fn ours(&self, is_ours: impl Fn(&str) -> bool) -> Result<Vec<Hook>, Unlisted> {
+        let Listing { mut hooks, warnings } = self.list().map_err(|why| Unlisted { step: REVIEW, why })?;
         hooks.retain(|hook| hook.command.as_deref().is_some_and(&is_ours));
-        match (hooks.is_empty(), warnings.first(), self.project) {
-            (false, ..) => Ok(hooks),
-            (true, Some(warning), _) => Err(format!("codex does not list our hooks: {warning}")),
+        let (step, why) = match (hooks.is_empty(), warnings.first(), self.project) {
+            (false, ..) => return Ok(hooks),
+            (true, Some(warning), _) => (MEND, format!("codex does not list our hooks: {warning}")),
             (true, None, Some(_)) => {
-                Err("codex lists the hooks of a project once it trusts its folder".to_owned())
+                (TRUST_FOLDER, "codex lists the hooks of a project once it trusts its folder".to_owned())
             }
             (true, None, None) => {
-                Err("codex does not list our hooks; are hooks switched off there?".to_owned())
+                (SWITCH_ON, "codex does not list our hooks; are hooks switched off there?".to_owned())
             }
-        }
+        };
+        Err(Unlisted { step, why })
     }
 
     fn change(&self, hooks: &[&Hook]) -> Result<Change, String> {

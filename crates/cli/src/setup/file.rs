@@ -74,7 +74,12 @@ impl SettingsFile {
         }
     }
 
-    /// Removes the file, unless somebody else has written it meanwhile.
+    /// True when these bytes are in the file by now.
+    pub fn holds(&self, bytes: &[u8]) -> bool {
+        fs::read(&self.path).is_ok_and(|now| now == bytes)
+    }
+
+    /// Removes the file, unless somebody else has written it meanwhile; with it the symlink that leads to it.
     ///
     /// # Errors
     /// See [`Refusal`].
@@ -83,7 +88,12 @@ impl SettingsFile {
         if self.bytes.as_ref() != Some(&now) {
             return Err(Refusal::Changed { path: self.path.clone() });
         }
-        fs::remove_file(&self.path).map_err(Refusal::io("remove", &self.path))
+        let real = fs::canonicalize(&self.path).map_err(Refusal::io("look at", &self.path))?;
+        fs::remove_file(&real).map_err(Refusal::io("remove", &real))?;
+        if self.path.is_symlink() {
+            fs::remove_file(&self.path).map_err(Refusal::io("remove", &self.path))?;
+        }
+        Ok(())
     }
 }
 

@@ -9,6 +9,7 @@ pub mod change;
 pub mod codex;
 pub mod diff;
 pub mod file;
+pub mod left;
 pub mod program;
 pub mod receipt;
 pub mod refusal;

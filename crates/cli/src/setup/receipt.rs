@@ -3,7 +3,9 @@
 //! Copies lie here and never beside the file: a host would load a copy in its hooks folder, and a project would commit
 //! it.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use herdbook_machine::{private_dir, replace_file, session_folder};
@@ -62,12 +64,12 @@ impl Receipts {
         u64::try_from(since.as_millis()).ok()
     }
 
-    /// Returns the receipts of project files, sorted by file.
-    pub fn of_projects(&self) -> Vec<Receipt> {
+    /// Returns all receipts, sorted by file.
+    pub fn all(&self) -> Vec<Receipt> {
         let entries = fs::read_dir(&self.installed).into_iter().flatten().filter_map(Result::ok);
         let texts = entries.filter_map(|entry| fs::read(entry.path()).ok());
-        let all = texts.filter_map(|text| serde_json::from_slice::<Receipt>(&text).ok());
-        let mut receipts: Vec<Receipt> = all.filter(|receipt| receipt.scope == PROJECT).collect();
+        let mut receipts: Vec<Receipt> =
+            texts.filter_map(|text| serde_json::from_slice(&text).ok()).collect();
         receipts.sort_by(|one, other| one.path.cmp(&other.path));
         receipts
     }
@@ -102,6 +104,22 @@ impl Receipts {
         }
         replace_file(&path, bytes, 0o600).map_err(Refusal::io("write", &path))?;
         Ok(path)
+    }
+
+    /// Reads a copy that [`Receipts::keep`] made. Its name tells what was in it: one that was changed since, or that did
+    /// not come whole onto the disk, is none.
+    ///
+    /// # Errors
+    /// It cannot be read, or is not what was kept.
+    pub fn copy(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let bytes = fs::read(path)?;
+        let content = hash(&bytes);
+        let is_ours = path.parent() == Some(self.backups.as_path());
+        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        if is_ours && content.get(..16).is_some_and(|content| name.ends_with(&format!("-{content}"))) {
+            return Ok(bytes);
+        }
+        Err(io::Error::other("it is not what was kept"))
     }
 
     fn place(&self, file: &Path) -> PathBuf {

@@ -45,13 +45,13 @@ pub struct Options {
 }
 
 impl Options {
-    /// True when tmux is meant and no agent.
+    /// True when only tmux is meant.
     pub fn is_tmux_alone(&self) -> bool {
         !self.hosts.is_empty() && self.hosts.iter().all(|host| host == TMUX)
     }
 
-    /// What of it concerns tmux.
-    pub fn for_tmux(&self) -> tmux::Options {
+    /// What tmux is told of them.
+    pub fn of_tmux(&self) -> tmux::Options {
         let Options { dry_run, yes, force, .. } = *self;
         tmux::Options { dry_run, yes, force, keys: self.keys.clone() }
     }
@@ -59,6 +59,9 @@ impl Options {
 
 /// What one of the two commands does with each host.
 pub trait Work {
+    /// Whether settings that are there count, where their host is not.
+    fn is_for_what_is_there(&self) -> bool;
+
     /// Thinks a change through.
     ///
     /// # Errors
@@ -108,7 +111,7 @@ pub fn run(context: &mut Context<'_>, options: &Options, work: &dyn Work) -> Res
         exit = run_hosts(context, options, &hosts, work)?;
     }
     if has_tmux {
-        let tmux = work.tmux(context, &options.for_tmux())?;
+        let tmux = work.tmux(context, &options.of_tmux())?;
         exit = if exit == Exit::Ok { tmux } else { exit };
     }
     Ok(exit)
@@ -126,7 +129,7 @@ fn run_hosts(
     let mut exit = Exit::Ok;
     let mut changes = Vec::new();
     let mut is_idle = true;
-    for target in targets(&context.env, hosts, options.project.as_deref())? {
+    for target in targets(&context.env, hosts, options.project.as_deref(), work.is_for_what_is_there())? {
         let host = target.table.host;
         match work.plan(target, &receipts) {
             Ok(change) => {
@@ -144,12 +147,19 @@ fn run_hosts(
     if options.dry_run {
         return Ok(exit);
     }
-    let agreed = options.yes || (!is_idle && agrees(context.printer)?);
+    // With nothing shown there is nothing to agree to, whatever was said beforehand.
+    let agreed = !is_idle && (options.yes || agrees(context.printer)?);
     if !is_idle && !agreed {
         return Err(Problem::Declined);
     }
-    private_state(&state)?;
-    prepare(&receipts.backups)?;
+    if changes.is_empty() {
+        return Ok(exit);
+    }
+    // Where nothing is to be done, no folder is made either.
+    if agreed {
+        private_state(&state)?;
+        prepare(&receipts.backups)?;
+    }
     for change in &changes {
         if let Err(refusal) = work.apply(context, change, &receipts, agreed) {
             exit = Exit::Failed;

@@ -1,5 +1,6 @@
 //! What `install` and `uninstall` tell about each host.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use herdbook_hosts::Form;
@@ -30,6 +31,11 @@ pub fn warning(printer: &mut Printer, words: &str) {
     printer.say(&Line::new().styled("warning:", Style::Alarm).own(" ").text(words, Style::Plain));
 }
 
+/// Tells what is worth knowing.
+pub fn note(printer: &mut Printer, words: &str) {
+    printer.say(&Line::new().styled("note:", Style::Name).own(" ").text(words, Style::Plain));
+}
+
 /// Tells what a change will do, or shows it as a diff.
 ///
 /// # Errors
@@ -44,11 +50,10 @@ pub fn change(
     host(printer, change.target.table.host, &format!("{file}: {}", summary(change)));
     if !change.unsure.is_empty() {
         let without = change.unsure.join(", ");
-        host(
-            printer,
-            change.target.table.host,
-            &format!("its version is not known, so without {without}; put it on PATH and install again"),
-        );
+        let name = change.target.program.as_deref().and_then(Path::file_name).map(OsStr::to_string_lossy);
+        let how = name.map_or_else(|| "put it on PATH".to_owned(), |name| format!("mend `{name} --version`"));
+        let words = format!("its version is not known, so without {without}; {how} and install again");
+        host(printer, change.target.table.host, &words);
     }
     if as_diff && change.edit != Edit::Nothing {
         diff::print(printer, &change.target.file, change.text().ok().flatten(), change.text_after())?;

@@ -186,28 +186,35 @@ impl Units {
     }
 }
 
+/// Returns those files of our units that are there.
+pub fn files(places: &Places) -> Vec<PathBuf> {
+    let Some(folder) = unit_folder(places) else { return Vec::new() };
+    let ours = |path: &PathBuf| matches!(read_ours(path), Ok(Some(_)));
+    [SOCKET, SERVICE].into_iter().map(|name| folder.join(name)).filter(ours).collect()
+}
+
 /// Ends our units and removes their files; returns the files that are gone. Files that are not ours stay.
 ///
 /// # Errors
 /// systemd refuses, or a file cannot be removed.
-#[cfg_attr(not(test), expect(dead_code, reason = "for `herdbook uninstall --all`"))]
 pub fn remove(places: &Places) -> Result<Vec<PathBuf>, UnitsError> {
-    let Some(folder) = unit_folder(places) else { return Ok(Vec::new()) };
-    let ours = |path: &PathBuf| matches!(read_ours(path), Ok(Some(_)));
-    let files: Vec<PathBuf> =
-        [SOCKET, SERVICE].into_iter().map(|name| folder.join(name)).filter(ours).collect();
-    if files.is_empty() {
-        return Ok(files);
-    }
+    let files = files(places);
+    let names: Vec<&str> =
+        [SOCKET, SERVICE].into_iter().filter(|name| files.iter().any(|file| file.ends_with(name))).collect();
     // Files of a scratch home are no reason to end the user's own units.
-    let units = Units::find(places).filter(|units| units.check_fit(places).is_ok());
+    let units = Units::find(places).filter(|units| !files.is_empty() && units.check_fit(places).is_ok());
     if let Some(units) = &units {
-        units.stop()?;
-        units.manager.order(&["disable", SOCKET], ORDER_TIME)?;
+        // One that was never read could not be stopped.
+        units.manager.order(&["daemon-reload"], ORDER_TIME)?;
+        units.manager.order(&[&["stop"], names.as_slice()].concat(), STOP_TIME)?;
+        if names.contains(&SOCKET) {
+            units.manager.order(&["disable", SOCKET], ORDER_TIME)?;
+        }
     }
-    let link = folder.join("sockets.target.wants").join(SOCKET);
-    let link = Some(link).filter(|link| link.is_symlink() && files.iter().any(|file| file.ends_with(SOCKET)));
-    for path in link.iter().chain(&files) {
+    let is_socket = |file: &&PathBuf| file.ends_with(SOCKET);
+    let link =
+        files.iter().find(is_socket).map(|file| file.with_file_name("sockets.target.wants").join(SOCKET));
+    for path in link.iter().filter(|link| link.is_symlink()).chain(&files) {
         fs::remove_file(path).map_err(|source| UnitsError::File {
             what: "remove",
             path: path.clone(),

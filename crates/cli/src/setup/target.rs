@@ -22,6 +22,8 @@ pub struct Target {
     pub file: PathBuf,
     /// Symlinks may lead anywhere inside one of these.
     pub bases: Vec<PathBuf>,
+    /// The same for what lies in the host's folder, whosever file this is.
+    pub home_bases: Vec<PathBuf>,
     /// The host's program, if it is on `PATH`.
     pub program: Option<PathBuf>,
 }
@@ -35,11 +37,17 @@ impl Target {
     }
 }
 
-/// Returns the settings files of the named hosts; of every host that is installed or has settings where none is named.
+/// Returns the settings files of the named hosts; of every host that is installed or has settings where none is named,
+/// and then also those that are `there` whatever became of their host.
 ///
 /// # Errors
 /// There is no home; no host is there; the project is no folder.
-pub fn targets(env: &Env, hosts: &[String], project: Option<&Path>) -> Result<Vec<Target>, Problem> {
+pub fn targets(
+    env: &Env,
+    hosts: &[String],
+    project: Option<&Path>,
+    there: bool,
+) -> Result<Vec<Target>, Problem> {
     let user_home = env.places.home.as_ref().map(PathBuf::from).filter(|home| home.is_absolute());
     let user_home = user_home.ok_or(herdbook_wire::paths::PathError::NoHome)?;
     let project = project
@@ -72,17 +80,17 @@ pub fn targets(env: &Env, hosts: &[String], project: Option<&Path>) -> Result<Ve
         };
         let home = moved.clone().unwrap_or_else(|| usual.join(setup.home.folder));
         let program = program::find(setup.programs, env.path.as_deref());
-        if hosts.is_empty() && program.is_none() && !home.is_dir() {
-            continue;
-        }
+        let home_bases: Vec<PathBuf> =
+            std::iter::once(user_home.clone()).chain(moved).chain([usual]).collect();
         let (file, bases) = match &project {
             Some(project) => (project.join(setup.project_file), vec![project.clone()]),
-            None => (
-                home.join(setup.user_file),
-                std::iter::once(user_home.clone()).chain(moved).chain([usual]).collect(),
-            ),
+            None => (home.join(setup.user_file), home_bases.clone()),
         };
-        targets.push(Target { table, home, project: project.clone(), file, bases, program });
+        let is_here = program.is_some() || home.is_dir() || (there && file.is_file());
+        if hosts.is_empty() && !is_here {
+            continue;
+        }
+        targets.push(Target { table, home, project: project.clone(), file, bases, home_bases, program });
     }
     if targets.is_empty() { Err(Problem::NoHost) } else { Ok(targets) }
 }

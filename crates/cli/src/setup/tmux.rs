@@ -24,6 +24,7 @@ use self::keys::Verb;
 use self::servers::Running;
 use crate::clock::now_ms;
 use crate::commands::Context;
+use crate::env::Env;
 use crate::error::{Problem, whole};
 use crate::exit::Exit;
 use crate::printer::{Line, Style};
@@ -139,6 +140,12 @@ pub fn uninstall(context: &mut Context<'_>, options: &Options) -> Result<Exit, P
         tell_servers(context, options, ours, "forget the keys", later, |server| server.forget(&defaults));
     }
     Ok(Exit::Ok)
+}
+
+/// Returns the configurations that have the block.
+pub fn with_block(env: &Env) -> Vec<PathBuf> {
+    let places = file::candidates(env, &servers::running(env)).unwrap_or_default();
+    places.into_iter().filter(|place| file::has_block(place)).collect()
 }
 
 /// A key that does something else already.

@@ -4,15 +4,13 @@ use std::path::Path;
 
 use herdbook_hosts::settings;
 
-use super::codex::{self, Codex, Outcome};
+use super::codex::{self, Codex, Outcome, REVIEW};
+use super::file::SettingsFile;
 use super::receipt::hash;
 use super::target::Target;
 use super::{diff, show};
 use crate::error::Problem;
 use crate::printer::Printer;
-
-/// What is left for the human where Codex could not be asked.
-const REVIEW: &str = "start codex and accept the hooks in /hooks";
 
 /// What trusting needs to know.
 #[derive(Clone, Copy, Debug)]
@@ -32,8 +30,15 @@ impl Trust<'_> {
         self.target.table.host == "codex"
     }
 
+    /// `config.toml` is looked at as the settings are: no link leads us out of the home.
+    fn check_config(&self) -> Result<(), String> {
+        let file = SettingsFile::open(&self.target.home.join("config.toml"), &self.target.home_bases);
+        file.map(|_| ()).map_err(|refusal| refusal.to_string())
+    }
+
     /// Makes a change of `config.toml` and keeps a copy of what it was.
     fn write(&self, change: &codex::Change) -> Result<(), String> {
+        self.check_config()?;
         let was = hash(change.before.as_deref().unwrap_or_default().as_bytes());
         let copy = format!("codex-config.toml-{}", was.get(..16).unwrap_or_default());
         codex::write(change, &self.backups.join(copy))
@@ -68,7 +73,10 @@ pub fn preview_install(
     let Some(program) = trust.target.program.as_deref().filter(|_| trust.is_codex()) else {
         return Ok(false);
     };
-    match trust.codex(program).plan(hooks_text, settings::is_ours) {
+    let plan = trust.codex(program).plan(hooks_text, settings::is_ours);
+    match plan
+        .and_then(|change| if change.is_some() { trust.check_config().map(|()| change) } else { Ok(None) })
+    {
         Ok(None) => Ok(false),
         Ok(Some(change)) => {
             trust.show(printer, &change, "trust exactly these hooks", as_diff)?;
@@ -89,17 +97,13 @@ pub fn after_install(trust: Trust<'_>, agreed: bool) -> Option<String> {
     }
     let Some(program) = trust.target.program.as_deref() else { return Some(REVIEW.to_owned()) };
     let codex = trust.codex(program);
-    if agreed {
-        return match codex.trust(settings::is_ours, |change| trust.write(change)) {
-            Outcome::Trusted { .. } => None,
-            Outcome::NextStep(step) => Some(step.to_string()),
-        };
+    let write = |change: &codex::Change| {
+        if agreed { trust.write(change) } else { Err("nobody has agreed to trust them".to_owned()) }
+    };
+    match codex.trust(settings::is_ours, write) {
+        Outcome::Trusted { .. } => None,
+        Outcome::NextStep(step) => Some(step.to_string()),
     }
-    let runs = codex.list().is_ok_and(|listing| {
-        let is_ours = |hook: &&codex::Hook| hook.command.as_deref().is_some_and(settings::is_ours);
-        listing.hooks.iter().filter(is_ours).all(codex::Hook::runs)
-    });
-    (!runs).then(|| REVIEW.to_owned())
 }
 
 /// Shows, before the human is asked, what taking the trust away will change, with the hooks file's text as it is.
@@ -149,7 +153,39 @@ fn untrust(trust: Trust<'_>, hooks_text: &str) -> Option<Result<codex::Change, S
     // No client is asked for that.
     let program = trust.target.program.as_deref().unwrap_or(Path::new("codex"));
     match trust.codex(program).untrust(hooks_text, settings::is_ours) {
-        Ok(untrust) => untrust.change.map(Ok),
+        Ok(untrust) => untrust.change.map(|change| trust.check_config().map(|()| change)),
         Err(why) => Some(Err(why)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_config_that_is_linked_out_of_the_home_is_not_written() {
+        let scratch = tempfile::tempdir().unwrap();
+        let at = |name: &str| scratch.path().canonicalize().unwrap().join(name);
+        std::fs::create_dir_all(at("home/.codex")).unwrap();
+        herdbook_machine::replace_file(&at("outside.toml"), b"a = 1\n", 0o600).unwrap();
+        std::os::unix::fs::symlink(at("outside.toml"), at("home/.codex/config.toml")).unwrap();
+        let target = Target {
+            table: herdbook_hosts::table("codex").unwrap(),
+            home: at("home/.codex"),
+            project: None,
+            file: at("home/.codex/hooks.json"),
+            bases: vec![at("home")],
+            home_bases: vec![at("home")],
+            program: None,
+        };
+        let trust = Trust { target: &target, backups: &at("backups") };
+        let change = codex::Change {
+            path: at("home/.codex/config.toml"),
+            before: Some("a = 1\n".into()),
+            after: Some("a = 2\n".into()),
+        };
+        let why = trust.write(&change).unwrap_err();
+        assert!(why.contains("config.toml is a symlink out of "), "{why}");
+        assert_eq!(std::fs::read(at("outside.toml")).unwrap(), b"a = 1\n");
     }
 }

@@ -12,13 +12,13 @@ use tempfile::TempDir;
 use crate::support::{Ran, TestEnv, finish};
 
 /// A home, and our two programs in a folder whose name needs quoting.
-struct Machine {
-    env: TestEnv,
-    programs: TempDir,
+pub(crate) struct Machine {
+    pub(crate) env: TestEnv,
+    pub(crate) programs: TempDir,
 }
 
 impl Machine {
-    fn new() -> Machine {
+    pub(crate) fn new() -> Machine {
         let env = TestEnv::new();
         let programs =
             tempfile::Builder::new().prefix("it's ").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
@@ -34,23 +34,23 @@ impl Machine {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    fn hook(&self) -> String {
+    pub(crate) fn hook(&self) -> String {
         let path = fs::canonicalize(self.programs.path()).unwrap().join("herdbook-hook");
         path.to_str().unwrap().to_owned()
     }
 
-    fn home(&self) -> PathBuf {
+    pub(crate) fn home(&self) -> PathBuf {
         self.env.path().join("home")
     }
 
-    fn command(&self, words: &[&str]) -> Command {
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = self.env.program(self.programs.path().join("herdbook").to_str().unwrap());
         let path = format!("{}:/usr/bin:/bin", self.programs.path().display());
         command.args(words).env("PATH", path);
         command
     }
 
-    fn run(&self, words: &[&str]) -> Ran {
+    pub(crate) fn run(&self, words: &[&str]) -> Ran {
         finish(self.command(words), b"")
     }
 
@@ -59,14 +59,14 @@ impl Machine {
         base.join(table.setup.home.folder).join(table.setup.user_file)
     }
 
-    fn copies(&self) -> Vec<PathBuf> {
+    pub(crate) fn copies(&self) -> Vec<PathBuf> {
         let folder = self.env.path().join("state/herdbook/backups");
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
     }
 }
 
 #[expect(clippy::disallowed_methods, reason = "a test sets the scene")]
-fn put(path: &Path, bytes: &[u8]) {
+pub(crate) fn put(path: &Path, bytes: &[u8]) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, bytes).unwrap();
 }
@@ -390,7 +390,14 @@ fn only_hosts_that_are_here_are_done_and_only_events_that_they_know() {
     assert_eq!(none.code, 1);
     assert!(none.stderr.contains("error: no coding agent was found\nhint: name one"), "{}", none.stderr);
     let unknown = machine.run(&["install", "codex", "--dry-run"]);
-    assert!(unknown.stderr.contains("its version is not known, so without Interrupt;"), "{}", unknown.stderr);
+    assert!(
+        unknown.stderr.contains("its version is not known, so without Interrupt; put it on PATH"),
+        "{}",
+        unknown.stderr
+    );
+    machine.script("codex", "echo what?");
+    let mute = machine.run(&["install", "codex", "--dry-run"]);
+    assert!(mute.stderr.contains("without Interrupt; mend `codex --version`"), "{}", mute.stderr);
     machine.script("codex", "echo codex-cli 0.149.0");
     fs::create_dir(machine.home().join(".cursor")).unwrap();
     let ran = machine.run(&["install", "--yes"]);
@@ -400,7 +407,8 @@ fn only_hosts_that_are_here_are_done_and_only_events_that_they_know() {
     assert!(!machine.home().join(".claude").exists());
     assert!(!fs::read_to_string(&hooks).unwrap().contains("Interrupt"));
     assert!(
-        ran.stderr.contains("codex     next: start codex and accept the hooks in /hooks\n"),
+        ran.stderr
+            .contains("codex     next: start codex and accept the hooks in /hooks: codex app-server did"),
         "{}",
         ran.stderr
     );

@@ -14,5 +14,6 @@ mod next;
 mod normalize;
 mod support;
 mod tmux_keys;
+mod uninstall;
 mod units;
 mod words;

@@ -118,6 +118,21 @@ fn what_keeps_hooks_from_running_is_a_fault() {
     assert_eq!(found(&facts), [(Level::Fault, Some("untrusted"))]);
     facts.trust = Trust::NotListed("are hooks switched off there?".into());
     assert_eq!(found(&facts), [(Level::Fault, Some("hooks-disabled"))]);
+    // In a project's settings alone, what mends it is another command, and not ours to do.
+    facts.project = vec![File { path: "/srv/demo/.codex/hooks.json".into(), ..facts.user.clone() }];
+    facts.user.ours.clear();
+    let check = &host(&facts, NOW_MS)[0];
+    assert_eq!((check.finding, &check.mend), (Some("hooks-disabled"), &None));
+    assert_eq!(
+        check.fix.as_deref(),
+        Some("start Codex in that folder and trust it, then look at /hooks there")
+    );
+    facts.trust = Trust::Missing(vec!["Stop".into()]);
+    let check = &host(&facts, NOW_MS)[0];
+    assert_eq!((check.finding, &check.mend), (Some("untrusted"), &None));
+    let fix = "herdbook install codex --project, or answer /hooks in Codex";
+    assert_eq!(check.fix.as_deref(), Some(fix));
+    let mut facts = well("codex");
     facts.trust = Trust::Unknown("no answer".into());
     assert!(host(&facts, NOW_MS)[0].message.ends_with("(trust unknown: no answer)"));
     let mut facts = well("claude");

@@ -130,17 +130,24 @@ fn what_codex_does_not_take_is_a_next_step_with_the_reason() {
     let Some(real) = Real::find("what_codex_does_not_take_is_a_next_step_with_the_reason") else { return };
     let (hooks, config) = (real.at("user/.codex/hooks.json"), real.at("user/.codex/config.toml"));
     let ours = json_of(&[("Stop", &[&[OURS]]), ("SessionEnd", &[&[OURS]])]);
-    let why = |outcome| match outcome {
-        Outcome::NextStep(next) => (next.why, next.trusted.len(), next.untrusted.len()),
+    let next = |outcome| match outcome {
+        Outcome::NextStep(next) => next,
         Outcome::Trusted { .. } => panic!(),
+    };
+    let why = |outcome| {
+        let next = next(outcome);
+        (next.why, next.trusted.len(), next.untrusted.len())
     };
     // A comment voids the file for Codex.
     put(&hooks, &format!("// mine\n{ours}"));
-    let (words, ..) = why(real.trust(OURS));
-    assert!(words.starts_with("codex does not list our hooks: failed to parse hooks config"), "{words}");
+    let words = next(real.trust(OURS)).to_string();
+    let expected = "mend the hooks file and install again: codex does not list our hooks: failed to parse";
+    assert!(words.starts_with(expected), "{words}");
     put(&hooks, &ours);
     put(&config, "[features]\nhooks = false\n");
-    assert_eq!(why(real.trust(OURS)).0, "codex does not list our hooks; are hooks switched off there?");
+    let expected = "switch hooks on (`[features] hooks` in config.toml) and install again: codex does not list our \
+                    hooks; are hooks switched off there?";
+    assert_eq!(next(real.trust(OURS)).to_string(), expected);
     put(&config, "model = \n");
     let (words, ..) = why(real.trust(OURS));
     assert!(words.starts_with("codex could not read its settings: "), "{words}");
@@ -187,6 +194,7 @@ fn hooks_of_a_project_are_trusted_once_its_folder_is() {
     let trust = || real.with("user/.codex", Some("link"), |codex| codex.trust(is_ours, write));
     let Outcome::NextStep(next) = trust() else { panic!() };
     assert_eq!(next.why, "codex lists the hooks of a project once it trusts its folder");
+    assert_eq!(next.step, "start codex in that folder, trust it, and accept the hooks in /hooks");
     let before = format!("[projects.\"{}\"]\ntrust_level = \"trusted\"\n", real.at("repo").display());
     put(&config, &before);
     let plan = real.with("user/.codex", Some("link"), |codex| codex.plan(&hooks, is_ours)).unwrap().unwrap();
