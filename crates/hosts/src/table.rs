@@ -229,6 +229,8 @@ pub struct Setup {
     pub project_file: &'static str,
     /// What stands in it.
     pub form: Form,
+    /// What a person should know before the next start, where the host does something of its own about it.
+    pub caution: Option<&'static str>,
 }
 
 /// The contract of one host.

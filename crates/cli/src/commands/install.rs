@@ -109,6 +109,9 @@ impl Work for Install {
         };
         if let Some(next) = next {
             show::host(context.printer, host, &format!("next: {next}"));
+            if let Some(caution) = change.target.table.setup.caution {
+                show::host(context.printer, host, caution);
+            }
         }
         Ok(())
     }

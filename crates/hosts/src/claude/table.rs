@@ -134,6 +134,7 @@ pub static TABLE: HostTable = HostTable {
         user_file: "settings.json",
         project_file: ".claude/settings.json",
         form: Form::Groups { matcher: None, unit: Unit::Seconds },
+        caution: None,
     },
     events: &[
         on("SessionStart", Family::SessionStart, &[CONTEXT, &[is(Model, "model"), is(Source, "source")]]),

@@ -63,6 +63,7 @@ pub static TABLE: HostTable = HostTable {
         user_file: "hooks.json",
         project_file: ".codex/hooks.json",
         form: Form::Groups { matcher: None, unit: Unit::Seconds },
+        caution: None,
     },
     events: &[
         on("SessionStart", Family::SessionStart, &[CONTEXT, MODEL, &[is(Source, "source")]]),

@@ -110,6 +110,7 @@ pub static TABLE: HostTable = HostTable {
         user_file: "hooks/herdbook.json",
         project_file: ".github/hooks/herdbook.json",
         form: Form::OwnFile,
+        caution: None,
     },
     events: &[
         on("SessionStart", Family::SessionStart, &[CONTEXT, &[is(Source, "source")]]),

@@ -115,6 +115,7 @@ pub static TABLE: HostTable = HostTable {
         user_file: "hooks.json",
         project_file: ".cursor/hooks.json",
         form: Form::Entries,
+        caution: None,
     },
     events: &[
         on("sessionStart", Family::SessionStart, &[CONTEXT]),

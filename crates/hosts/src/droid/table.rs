@@ -51,6 +51,7 @@ pub static TABLE: HostTable = HostTable {
         user_file: "hooks.json",
         project_file: ".factory/hooks.json",
         form: Form::Groups { matcher: Some("*"), unit: Unit::Seconds },
+        caution: None,
     },
     events: &[
         on("SessionStart", Family::SessionStart, &[CONTEXT, &[is(Source, "source")]]),

@@ -53,6 +53,7 @@ pub static TABLE: HostTable = HostTable {
         user_file: "settings.json",
         project_file: ".gemini/settings.json",
         form: Form::Groups { matcher: Some("*"), unit: Unit::Millis },
+        caution: Some("it runs hooks only in folders that you trust"),
     },
     events: &[
         on("SessionStart", Family::SessionStart, &[CONTEXT, &[is(Source, "source")]]),

@@ -81,6 +81,9 @@ pub static TABLE: HostTable = HostTable {
         user_file: "plugins/herdbook.js",
         project_file: ".opencode/plugins/herdbook.js",
         form: Form::Plugin(super::PLUGIN),
+        caution: Some(
+            "with a plugin its first start fetches @opencode-ai/plugin from npm, and offline that takes a minute",
+        ),
     },
     events: &[
         on("session.created", Family::SessionStart, &[CONTEXT]),
