@@ -5,10 +5,13 @@
 //! the queue said meanwhile is held against the truth of the recorded run. It never touches the user's daemon, settings
 //! or tmux. Start with [`play`], then [`score`] for the counting and [`truth`] for the form of the truth.
 
+pub mod harm;
 pub mod herd;
 pub mod jump;
+pub mod latency;
 pub mod lines;
 pub mod play;
 pub mod score;
 pub mod timeline;
+pub mod traces;
 pub mod truth;

@@ -32,6 +32,22 @@ pub struct Places {
     pub path: String,
 }
 
+impl Places {
+    /// Makes an empty folder for one run.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn anew(&self, name: &str) -> Result<PathBuf, String> {
+        let folder = self.out.join(name);
+        let say = |error: std::io::Error| format!("{}: {error}", folder.display());
+        if folder.exists() {
+            fs::remove_dir_all(&folder).map_err(say)?;
+        }
+        fs::create_dir_all(&folder).map_err(say)?;
+        Ok(folder)
+    }
+}
+
 /// What became of a scenario.
 #[derive(Debug)]
 pub struct Played {
@@ -66,23 +82,17 @@ pub fn scenarios(shared: &Path) -> Result<Vec<String>, String> {
 /// # Errors
 /// It could not be played: the driver, the daemon or the installation failed. That shows nothing about the state.
 pub fn play(scenario: &str, places: &Places, try_next: bool) -> Result<Played, String> {
-    let folder = places.out.join(scenario);
-    let say = |error: std::io::Error| format!("{}: {error}", folder.display());
-    if folder.exists() {
-        fs::remove_dir_all(&folder).map_err(say)?;
-    }
-    fs::create_dir_all(&folder).map_err(say)?;
+    let folder = places.anew(scenario)?;
     let out = folder.join("run");
-    let socket = out.join("t.sock").display().to_string();
-    if socket.len() > SOCKET_BYTES {
-        return Err(format!("{socket} is too long a path for a socket: choose a shorter --out"));
-    }
+    let socket = socket(&out)?;
     let truth = truth::read(&places.shared.join("real-cases").join(scenario).join("truth.json"))?;
     let herd = Herd::start(&folder, &places.programs, &places.path)?;
     let quit = AtomicBool::new(false);
     let (driver, jump) = thread::scope(|scope| {
         let jumper = try_next.then(|| scope.spawn(|| jump::when_somebody_waits(&herd, &socket, &quit)));
-        let driver = drive(scenario, places, &herd, &out);
+        let host = scenario.split('-').next().unwrap_or_default();
+        let install = install(&places.programs, host);
+        let driver = drive(scenario, places, &herd, &out, &install, &["--sample", &herd.queue_url()]);
         quit.store(true, Ordering::Relaxed);
         let jump = jumper.map(|jumper| jumper.join().unwrap_or(Jump::Wrong("the jump broke off".to_owned())));
         (driver, jump.unwrap_or(Jump::NobodyWaited))
@@ -94,10 +104,33 @@ pub fn play(scenario: &str, places: &Places, try_next: bool) -> Result<Played, S
     Ok(Played { score, jump, left: left.into_iter().map(|item| item.session_id).collect(), second_opinion })
 }
 
-/// Runs the driver: our own `install` writes the hooks into the client's settings before it starts.
-fn drive(scenario: &str, places: &Places, herd: &Herd, out: &Path) -> Result<(), String> {
-    let host = scenario.split('-').next().unwrap_or_default();
-    let install = format!("'{}' install --yes {host}", places.programs.join("herdbook").display());
+/// The driver's tmux server for a run in this folder.
+///
+/// # Errors
+/// Its path is too long for a socket.
+pub(crate) fn socket(out: &Path) -> Result<String, String> {
+    let socket = out.join("t.sock").display().to_string();
+    if socket.len() > SOCKET_BYTES {
+        return Err(format!("{socket} is too long a path for a socket: choose a shorter --out"));
+    }
+    Ok(socket)
+}
+
+/// The shell command by which our own `install` writes a host's hooks, as a user's would.
+pub(crate) fn install(programs: &Path, host: &str) -> String {
+    format!("'{}' install --yes {host}", programs.join("herdbook").display())
+}
+
+/// Runs the driver on a scenario, by name or by path. `before` is a shell command that it runs when the client's
+/// settings are written and the client does not run yet.
+pub(crate) fn drive(
+    scenario: &str,
+    places: &Places,
+    herd: &Herd,
+    out: &Path,
+    before: &str,
+    more: &[&str],
+) -> Result<(), String> {
     let driver = places.shared.join("tools/real_clients.sh");
     let variable = |name: &str| format!("{name}={}", herd.var(name));
     // The driver's own environment: a search path and a home are all it needs.
@@ -109,8 +142,9 @@ fn drive(scenario: &str, places: &Places, herd: &Herd, out: &Path) -> Result<(),
         .arg(&places.clients)
         .arg("--out")
         .arg(out)
-        .args(["--before", &install, "--sample", &herd.queue_url()])
+        .args(["--before", before])
         .args(["--env", &variable("XDG_RUNTIME_DIR"), "--env", &variable("XDG_STATE_HOME")])
+        .args(more)
         .output()
         .map_err(|error| format!("{}: {error}", driver.display()))?;
     if done.status.success() {
