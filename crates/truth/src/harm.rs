@@ -1,7 +1,8 @@
 //! Something of ours is broken while a client works: is the client harmed, and is anything lost?
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -99,16 +100,17 @@ pub fn play(scene: Scene, fault: Fault, places: &Places) -> Result<Vec<String>, 
     copy_programs(&places.programs, &programs)?;
     let mut herd = Herd::start(&folder, &programs, &places.path)?;
     let before = format!("{} && {}", install(&programs, scene.host), fault.command(&programs, &herd));
+    let script = patient(scene.name, places, &folder)?;
     let quit = AtomicBool::new(false);
     let (driver, seen) = thread::scope(|scope| {
         let watcher = scope.spawn(|| traces::watch(&herd, &socket, &folder.join("drawn"), &quit));
-        let driver = drive(scene.name, places, &herd, &out, &before, &["--dump"]);
+        let driver = drive(&script, places, &herd, &out, &before, &["--dump"]);
         quit.store(true, Ordering::Relaxed);
         (driver, watcher.join().unwrap_or_default())
     });
     let mut harm: Vec<String> = driver.err().into_iter().collect();
     harm.extend(undone(scene, &out, &seen));
-    harm.extend(traces::on_screen(&out, &folder.join("drawn"), &seen));
+    harm.extend(traces::on_screen(scene.host, &out, &folder.join("drawn"), &seen));
     harm.extend(traces::in_context(&out));
     let held = match fault {
         Fault::HookRemoved => !programs.join("herdbook-hook").exists() && herd.client.status().is_ok(),
@@ -140,6 +142,24 @@ pub(crate) fn copy_programs(from: &Path, to: &Path) -> Result<(), String> {
         fs::copy(from.join(program), to.join(program)).map_err(say)?;
     }
     Ok(())
+}
+
+/// Copies a scenario with three times as long for each wait: a client that is slow on a busy machine is not harmed.
+fn patient(name: &str, places: &Places, folder: &Path) -> Result<String, String> {
+    let from = places.shared.join("tools/scenarios").join(name).with_extension("json");
+    let text = fs::read_to_string(&from).map_err(|error| format!("{}: {error}", from.display()))?;
+    let mut scenario: Value =
+        serde_json::from_str(&text).map_err(|error| format!("{}: {error}", from.display()))?;
+    let sessions = scenario.get_mut("sessions").and_then(Value::as_array_mut).into_iter().flatten();
+    let steps = sessions.filter_map(|session| session.get_mut("steps")?.as_array_mut()).flatten();
+    for timeout in steps.filter_map(|step| step.get_mut("timeout")) {
+        *timeout = (timeout.as_u64().unwrap_or_default() * 3).into();
+    }
+    let to = folder.join("scenario.json");
+    File::create(&to)
+        .and_then(|mut file| file.write_all(scenario.to_string().as_bytes()))
+        .map_err(|error| format!("{}: {error}", to.display()))?;
+    Ok(to.display().to_string())
 }
 
 /// What the client did not do: turns of the script it did not ask for, the tool's file, the last words, the exit code.
@@ -186,7 +206,7 @@ impl Due {
         };
         let place = out.join("home").join(place);
         let settings = fs::read_to_string(&place).map_err(|error| format!("{}: {error}", place.display()))?;
-        let due = Due::of(&lines::read(&out.join("hooks.ndjson"), MOST_LINES), &settings);
+        let due = Due::of(host, &lines::read(&out.join("hooks.ndjson"), MOST_LINES), &settings);
         if due.events.is_empty() {
             return Err("the driver captured no call of an event that is installed".to_owned());
         }
@@ -194,7 +214,7 @@ impl Due {
     }
 
     /// Counts the captured calls of events that these settings, or this plugin, install for us.
-    fn of(captured: &[Value], settings: &str) -> Due {
+    fn of(host: &str, captured: &[Value], settings: &str) -> Due {
         let object: Option<Value> = serde_json::from_str(settings).ok();
         let is_installed = |event: &str| match &object {
             Some(object) => object
@@ -208,16 +228,32 @@ impl Due {
             let told = call.get("argv").and_then(Value::as_array).into_iter().flatten();
             let told = told.filter_map(Value::as_str).find_map(|arg| arg.strip_prefix("event:"));
             let event = told.unwrap_or_else(|| lines::text(native, "hook_event_name"));
+            let event = if host == "copilot" { copilot_name(event) } else { event.to_owned() };
             // Lines without a tag are the capture's own notes.
-            if call.get("tag").is_none() || !is_installed(event) {
+            if call.get("tag").is_none() || !is_installed(&event) {
                 continue;
             }
-            *due.events.entry(event.to_owned()).or_default() += 1;
+            *due.events.entry(event).or_default() += 1;
             let ids = ["/session_id", "/sessionId", "/properties/sessionID", "/input/sessionID"];
             let id = ids.iter().find_map(|place| native.pointer(place)?.as_str());
             due.sessions.extend(id.map(str::to_owned));
         }
         due
+    }
+}
+
+/// The name under which we register an event that the driver registered in Copilot's other spelling.
+fn copilot_name(event: &str) -> String {
+    match event {
+        "userPromptSubmitted" => "UserPromptSubmit".to_owned(),
+        "agentStop" => "Stop".to_owned(),
+        "subagentStart" => event.to_owned(),
+        _ => {
+            let mut letters = event.chars();
+            letters
+                .next()
+                .map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + letters.as_str())
+        }
     }
 }
 
@@ -281,18 +317,21 @@ mod tests {
             json!({"signal": "SIGTERM", "event": "Stop"}),
             json!({"tag": "copilot", "argv": ["event:agentStop"], "native": {"sessionId": "d"}}),
         ];
-        let ours = json!([{"hooks": [{"command": "[ -x /b/herdbook-hook ] && exec /b/herdbook-hook claude; exit 0"}]}]);
-        let settings = json!({"hooks": {"Stop": ours, "agentStop": ours, "FileChanged": [{"hooks": []}]}});
-        let due = Due::of(&captured, &settings.to_string());
-        assert_eq!(due.events, BTreeMap::from([("Stop".to_owned(), 2), ("agentStop".to_owned(), 1)]));
+        let ours = json!([{"bash": "[ -x /b/herdbook-hook ] && exec /b/herdbook-hook copilot; exit 0"}]);
+        let settings = json!({"hooks": {"Stop": ours, "FileChanged": [{"hooks": []}]}});
+        let due = Due::of("copilot", &captured, &settings.to_string());
+        assert_eq!(due.events, BTreeMap::from([("Stop".to_owned(), 3)]));
         assert_eq!(due.sessions, BTreeSet::from(["a", "b", "d"].map(str::to_owned)));
     }
 
     #[test]
     fn a_plugin_names_its_events_as_texts() {
         let call = |event: &str| json!({"tag": "opencode", "argv": [], "native": {"hook_event_name": event}});
-        let due =
-            Due::of(&[call("permission.asked"), call("permission.ask")], "// plugin\n[\"permission.asked\"]");
+        let due = Due::of(
+            "opencode",
+            &[call("permission.asked"), call("permission.ask")],
+            "// plugin\n[\"permission.asked\"]",
+        );
         assert_eq!(due.events, BTreeMap::from([("permission.asked".to_owned(), 1)]));
     }
 }

@@ -17,6 +17,9 @@ const SOCKET_BYTES: usize = 100;
 /// How long the driver may take, in seconds: `timeout` ends it and what it started.
 const DRIVER_LIMIT: &str = "180";
 
+/// So begins what is said when the client did not do what the script waits for.
+pub const STUCK: &str = "the driver could not play it";
+
 /// Where everything is.
 #[derive(Clone, Debug)]
 pub struct Places {
@@ -151,7 +154,7 @@ pub(crate) fn drive(
         return Ok(());
     }
     let said = [done.stdout, done.stderr].map(|text| String::from_utf8_lossy(&text).trim().to_owned());
-    Err(format!("the driver could not play it: {}", said.join(" ")))
+    Err(format!("{STUCK}: {}", said.join(" ")))
 }
 
 /// Asks the reference's own scorer about the same run; two that count alike are better believed than one.

@@ -1,6 +1,9 @@
 //! Looks for lines of ours where none may be: on the client's screen, and in what its model reads.
 //!
-//! Nothing is excused. The scratch folder must not carry our name for this (see [`has_trace`]), or the client's own
+//! One thing is excused: Gemini CLI names in its status line the hooks that run at that moment, by the `name` of their
+//! entries, and ours is `herdbook`. It does so for everybody's hooks, and they would be listed by their commands without
+//! one; `hooksConfig.notifications: false` turns it off. Only such a list is excused, only on Gemini's screen, and not
+//! the command. The scratch folder must not carry our name for this (see [`has_trace`]), or the client's own
 //! path of its project would. What the client writes into its transcript for itself is no model's context: the requests
 //! to the model are, and they are read whole.
 
@@ -27,6 +30,16 @@ const TRACES: [&str; 9] = [
 ];
 /// How often the screen is looked at.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// Takes the names of running hooks out of what Gemini CLI shows. They stand in a list.
+fn without_status(host: &str, text: &str) -> String {
+    match host {
+        "gemini" => {
+            text.replace("Hook: herdbook", "").replace("Hooks: herdbook", "").replace(", herdbook", "")
+        }
+        _ => text.to_owned(),
+    }
+}
 
 /// Returns the trace of ours that a text holds, with what stands around it.
 pub fn has_trace(text: &str) -> Option<String> {
@@ -68,7 +81,7 @@ pub fn screens(out: &Path) -> Vec<(String, String)> {
 }
 
 /// Says where a trace of ours was to be seen.
-pub fn on_screen(out: &Path, drawn: &Path, seen: &[String]) -> Vec<String> {
+pub fn on_screen(host: &str, out: &Path, drawn: &Path, seen: &[String]) -> Vec<String> {
     let kept = screens(out);
     let is_pane = kept.iter().any(|(name, _)| !name.starts_with("print-"));
     let drawn = without_escapes(&fs::read(drawn).unwrap_or_default());
@@ -77,10 +90,15 @@ pub fn on_screen(out: &Path, drawn: &Path, seen: &[String]) -> Vec<String> {
         words.push("nothing was kept of the screen".to_owned());
     }
     for (name, text) in &kept {
-        words.extend(has_trace(text).map(|trace| format!("on screen {name}: {trace}")));
+        words
+            .extend(has_trace(&without_status(host, text)).map(|trace| format!("on screen {name}: {trace}")));
     }
-    words.extend(seen.iter().find_map(|text| has_trace(text)).map(|trace| format!("on screen: {trace}")));
-    words.extend(has_trace(&drawn).map(|trace| format!("drawn: {trace}")));
+    words.extend(
+        seen.iter()
+            .find_map(|text| has_trace(&without_status(host, text)))
+            .map(|trace| format!("on screen: {trace}")),
+    );
+    words.extend(has_trace(&without_status(host, &drawn)).map(|trace| format!("drawn: {trace}")));
     words
 }
 
@@ -140,6 +158,15 @@ mod tests {
     #[test]
     fn what_clients_say_of_themselves_is_no_trace() {
         assert_eq!(has_trace("Touched. the shepherd books a hook; hooks: 2"), None);
+    }
+
+    #[test]
+    fn only_a_list_of_running_hooks_is_excused_and_only_in_gemini() {
+        let list = "⠴ Executing Hooks: lint (1/2), herdbook (2/2)";
+        assert_eq!(has_trace(&without_status("gemini", list)), None);
+        assert!(has_trace(&without_status("codex", list)).is_some());
+        let command = "Expanding hook command: [ -x /opt/herdbook-hook ]";
+        assert!(has_trace(&without_status("gemini", command)).is_some());
     }
 
     #[test]
