@@ -23,7 +23,7 @@ const TRACES: [&str; 9] = [
     "hook failed",
     "hook error",
     "hook(s) failed",
-    "hook execution",
+    "hook execution failed",
     "hook timed out",
     "hook cancelled",
     "hook exited",
