@@ -31,12 +31,10 @@ const TRACES: [&str; 9] = [
 /// How often the screen is looked at.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// Takes the names of running hooks out of what Gemini CLI shows. They stand in a list.
+/// Takes the names of running hooks out of what Gemini CLI shows. They stand in a list, whose beginning may be drawn over.
 fn without_status(host: &str, text: &str) -> String {
     match host {
-        "gemini" => {
-            text.replace("Hook: herdbook", "").replace("Hooks: herdbook", "").replace(", herdbook", "")
-        }
+        "gemini" => text.replace(": herdbook", "").replace(", herdbook", ""),
         _ => text.to_owned(),
     }
 }
