@@ -56,9 +56,7 @@ pub static TABLE: HostTable = HostTable {
     },
     events: &[
         on("SessionStart", Family::SessionStart, &[CONTEXT, &[is(Source, "source")]]),
-        on("SessionEnd", Family::SessionEnd, &[CONTEXT, &[is(Reason, "reason")]]).never(
-            "Gemini prints its hooks' commands into the terminal as it quits; the process tells the end",
-        ),
+        on("SessionEnd", Family::SessionEnd, &[CONTEXT, &[is(Reason, "reason")]]),
         on("BeforeAgent", Family::PromptSubmit, &[CONTEXT, &[is(Prompt, "prompt")]]).blocks(),
         on("AfterAgent", Family::Stop, &[CONTEXT, STOPPED]).blocks(),
         on("BeforeTool", Family::ToolBefore, &[CONTEXT, TOOL]).blocks(),
