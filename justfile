@@ -41,6 +41,14 @@ bench shared=env("HERDBOOK_SHARED", "../shared") runs="400":
 truth *scenarios="--all":
     crates/truth/run.sh "${HERDBOOK_SHARED:-../shared}" {{scenarios}}
 
+# Remove the hook, stop and freeze the daemon under real clients, and see that none is harmed: just harm [SCENARIO...]
+harm *scenarios:
+    crates/truth/run.sh "${HERDBOOK_SHARED:-../shared}" --harm {{scenarios}}
+
+# Measure what our hooks add to each step of the real clients; medians, and still best on an idle machine
+bench-clients *clients:
+    crates/truth/run.sh "${HERDBOOK_SHARED:-../shared}" --latency {{clients}}
+
 # Run conformance cases: just conformance DIR...
 conformance +dirs:
     cargo run --release -p herdbook-conformance -- run {{dirs}}

@@ -10,7 +10,7 @@ shift
 user=herdbook-truth
 hosts=(claude codex gemini)
 case " $* " in
-  *" --all "* | *" copilot-"* | *" opencode-"*) hosts+=(copilot opencode) ;;
+  *" --all "* | *" --harm "* | *" --latency "* | *" copilot-"* | *" opencode-"*) hosts+=(copilot opencode) ;;
 esac
 
 cargo build --release --locked -p herdbook-cli -p herdbook-hook -p herdbook-truth
@@ -18,14 +18,16 @@ target=$(cargo metadata --no-deps --format-version 1 | python3 -c 'import json, 
 
 # A place of its own: the checkout and the reference need not be open to that user, and a socket's path must be short.
 place=/var/tmp/herdbook-truth-$(id -u)
+# Clients show and tell their model where they work: our name may not be in it.
+out=/var/tmp/truth-out-$(id -u)
 as=()
 if [ "$(id -u)" = 0 ]; then
   id -u $user >/dev/null 2>&1 || useradd --system --user-group --no-create-home --home-dir $place/home --shell /bin/sh $user
   as=(setpriv --reuid=$user --regid=$user --clear-groups --no-new-privs --inh-caps=-all env -u XDG_RUNTIME_DIR HOME=$place/home)
 fi
 mkdir -p "$place"
-rm -rf "$place/bin" "$place/shared" "$place/out"
-mkdir -p "$place"/{bin,shared/real-cases,out,home,clients}
+rm -rf "$place/bin" "$place/shared" "$place/out" "$out"
+mkdir -p "$place"/{bin,shared/real-cases,home,clients} "$out"
 cp "$target"/release/{herdbook,herdbook-hook,herdbook-truth} "$place/bin"
 cp -r "$shared/tools" "$place/shared"
 for truth in "$shared"/real-cases/*/truth.json; do
@@ -34,10 +36,10 @@ for truth in "$shared"/real-cases/*/truth.json; do
   cp "$truth" "$place/shared/real-cases/$case"
 done
 chmod -R u+w "$place/shared"
-chmod 700 "$place"
-[ ${#as[@]} -eq 0 ] || chown -R $user: "$place"
+chmod 700 "$place" "$out"
+[ ${#as[@]} -eq 0 ] || chown -R $user: "$place" "$out"
 
 cd "$place"
 "${as[@]}" bash "$place/shared/tools/real_clients.sh" install "$place/clients" "${hosts[@]}"
-exec "${as[@]}" "$place/bin/herdbook-truth" --shared "$place/shared" --clients "$place/clients" --out "$place/out" \
+exec "${as[@]}" "$place/bin/herdbook-truth" --shared "$place/shared" --clients "$place/clients" --out "$out" \
   --programs "$place/bin" "$@"

@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use herdbook_api::client::Client;
+use rustix::process::Signal;
 
 /// How long a daemon may take to answer or to end.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -29,6 +30,7 @@ pub fn command(program: impl AsRef<std::ffi::OsStr>, env: &[(String, String)]) -
 /// A running daemon and where it keeps everything. It ends with this value.
 #[derive(Debug)]
 pub struct Herd {
+    folder: PathBuf,
     programs: PathBuf,
     env: Vec<(String, String)>,
     port: u16,
@@ -59,25 +61,69 @@ impl Herd {
             fs::DirBuilder::new().recursive(true).mode(0o700).create(&place).map_err(say)?;
             env.push((name.to_owned(), place.display().to_string()));
         }
-        let log = folder.join("daemon.log");
-        let open = || File::options().create(true).append(true).open(&log).map_err(say);
-        let daemon = command(programs.join("herdbook"), &env)
-            .arg("daemon")
-            .stdout(open()?)
-            .stderr(open()?)
-            .spawn()
-            .map_err(|error| format!("{}: {error}", programs.join("herdbook").display()))?;
+        let daemon = spawn(folder, programs, &env)?;
         let client = Client::new(vec![folder.join("run/herdbook/sock"), folder.join("state/herdbook/sock")]);
-        let mut herd = Herd { programs: programs.to_owned(), env, port, daemon, client };
+        let mut herd =
+            Herd { folder: folder.to_owned(), programs: programs.to_owned(), env, port, daemon, client };
+        herd.wait_until_it_answers()?;
+        Ok(herd)
+    }
+
+    fn wait_until_it_answers(&mut self) -> Result<(), String> {
         let end = Instant::now() + PATIENCE;
-        while herd.client.status().is_err() {
-            let is_over = !matches!(herd.daemon.try_wait(), Ok(None));
-            if is_over || Instant::now() > end {
-                return Err(format!("the daemon does not answer: see {}", log.display()));
+        while self.client.status().is_err() {
+            if self.is_gone() || Instant::now() > end {
+                return Err(format!(
+                    "the daemon does not answer: see {}",
+                    self.folder.join("daemon.log").display()
+                ));
             }
             thread::sleep(LOOK_AGAIN);
         }
-        Ok(herd)
+        Ok(())
+    }
+
+    /// The daemon's process id.
+    pub fn pid(&self) -> u32 {
+        self.daemon.id()
+    }
+
+    /// The daemon has ended.
+    pub fn is_gone(&mut self) -> bool {
+        !matches!(self.daemon.try_wait(), Ok(None))
+    }
+
+    /// The daemon is stopped by a signal and has not ended.
+    pub fn is_frozen(&self) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap_or_default();
+        // The name is in brackets and may hold anything; the state follows it.
+        stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('T'))
+    }
+
+    /// Lets a frozen daemon run on.
+    ///
+    /// # Errors
+    /// It does not answer in time.
+    pub fn thaw(&mut self) -> Result<(), String> {
+        self.signal(Signal::CONT);
+        self.wait_until_it_answers()
+    }
+
+    /// Starts the daemon once more, after it has ended.
+    ///
+    /// # Errors
+    /// It cannot be started, or does not answer in time.
+    pub fn start_again(&mut self) -> Result<(), String> {
+        self.daemon = spawn(&self.folder, &self.programs, &self.env)?;
+        self.wait_until_it_answers()
+    }
+
+    fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.daemon.id()).ok().and_then(rustix::process::Pid::from_raw);
+        if let Some(pid) = pid {
+            // It may be gone already.
+            let _ = rustix::process::kill_process(pid, signal);
+        }
     }
 
     /// The address of its queue.
@@ -112,16 +158,34 @@ impl Herd {
 
 impl Drop for Herd {
     fn drop(&mut self) {
-        let pid = i32::try_from(self.daemon.id()).ok().and_then(rustix::process::Pid::from_raw);
-        if let Some(pid) = pid {
-            // It may be gone already.
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        if !self.is_gone() {
+            self.signal(Signal::TERM);
+            // A frozen one takes the other signal only now.
+            self.signal(Signal::CONT);
         }
         let end = Instant::now() + PATIENCE;
-        while matches!(self.daemon.try_wait(), Ok(None)) && Instant::now() < end {
+        while !self.is_gone() && Instant::now() < end {
             thread::sleep(LOOK_AGAIN);
         }
         let _ = self.daemon.kill();
         let _ = self.daemon.wait();
     }
+}
+
+fn spawn(folder: &Path, programs: &Path, env: &[(String, String)]) -> Result<Child, String> {
+    let log = folder.join("daemon.log");
+    let open = || {
+        File::options()
+            .create(true)
+            .append(true)
+            .open(&log)
+            .map_err(|error| format!("{}: {error}", log.display()))
+    };
+    let program = programs.join("herdbook");
+    command(&program, env)
+        .arg("daemon")
+        .stdout(open()?)
+        .stderr(open()?)
+        .spawn()
+        .map_err(|error| format!("{}: {error}", program.display()))
 }

@@ -3,12 +3,21 @@
 //! A scenario is played by the reference's driver: a client in a private tmux, on a model that is made up. Beforehand our
 //! own `herdbook install` writes the hooks, as a user's would; the daemon is one of its own in a scratch folder. What
 //! the queue said meanwhile is held against the truth of the recorded run. It never touches the user's daemon, settings
-//! or tmux. Start with [`play`], then [`score`] for the counting and [`truth`] for the form of the truth.
+//! or tmux.
+//!
+//! Two more questions are asked of the same clients. [`harm`]: our hook program is removed, our daemon is stopped, our
+//! daemon is frozen; does the client work on, is no line of ours on its screen or in its model's context, and is every
+//! call taken in afterwards? [`latency`]: what do our hooks add to each step, with a daemon and without?
+//!
+//! Start with [`play`], then [`score`] for the counting and [`truth`] for the form of the truth.
 
+pub mod harm;
 pub mod herd;
 pub mod jump;
+pub mod latency;
 pub mod lines;
 pub mod play;
 pub mod score;
 pub mod timeline;
+pub mod traces;
 pub mod truth;

@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
+use herdbook_truth::harm::{self, Fault, SCENES};
 use herdbook_truth::jump::Jump;
-use herdbook_truth::play::{Places, Played, play, scenarios};
+use herdbook_truth::latency::{self, HOSTS, Way, median};
+use herdbook_truth::play::{Places, Played, STUCK, play, scenarios};
 use herdbook_truth::score::HOOK;
 
 /// What the gate plays: three clients, and each kind of wait that a hook can prove.
@@ -27,6 +29,9 @@ const GATE: [&str; 8] = [
 /// Each scenario has a daemon of its own; `herdbook install` writes the hooks; the queue is held against the truth of
 /// the recorded run. Exit status: 0 when no hook could have known better and `next` landed wherever it was tried, 1
 /// otherwise, 2 when a scenario could not be played.
+///
+/// With `--harm`: our hook program is removed, our daemon is stopped, our daemon is frozen, and each client works on.
+/// Exit status: 0 when none was harmed and nothing was lost, 1 otherwise, 2 when a scenario could not be played.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// Folder with `tools/` and `real-cases/`
@@ -47,7 +52,16 @@ struct Arguments {
     /// Every scenario that has a truth
     #[arg(long)]
     all: bool,
-    /// Names of scenarios, or beginnings of names such as `codex-`; by default those of the gate
+    /// Break something of ours and see whether a client is harmed
+    #[arg(long, conflicts_with = "all")]
+    harm: bool,
+    /// Measure what our hooks add to each step of a client
+    #[arg(long, conflicts_with_all = ["all", "harm"])]
+    latency: bool,
+    /// How often each way is measured
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: u32,
+    /// Names of scenarios, or beginnings of names such as `codex-`; by default those of the gate, or every client
     scenarios: Vec<String>,
 }
 
@@ -83,14 +97,19 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
         programs: absolute(&arguments.programs)?,
         path: arguments.path.clone(),
     };
+    if arguments.harm {
+        return harm(&arguments.scenarios, &places);
+    }
+    if arguments.latency {
+        return measure(&arguments.scenarios, arguments.rounds, &places);
+    }
     let all = scenarios(&places.shared)?;
     let asked: Vec<String> = if arguments.all {
         all
     } else if arguments.scenarios.is_empty() {
         GATE.map(str::to_owned).into()
     } else {
-        let named = |name: &&String| arguments.scenarios.iter().any(|asked| name.starts_with(asked.as_str()));
-        all.iter().filter(named).cloned().collect()
+        all.into_iter().filter(|name| is_asked(&arguments.scenarios, name)).collect()
     };
     if asked.is_empty() {
         return Err("no scenario has such a name".to_owned());
@@ -112,6 +131,97 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
         (true, false) => ExitCode::from(2),
         (true, true) => ExitCode::SUCCESS,
     })
+}
+
+/// Whether a name is asked for, by itself or by its beginning.
+fn is_asked(asked: &[String], name: &str) -> bool {
+    asked.iter().any(|asked| name.starts_with(asked.as_str()))
+}
+
+/// Plays each scenario with each fault and prints what was harmed.
+fn harm(asked: &[String], places: &Places) -> Result<ExitCode, String> {
+    let scenes: Vec<_> =
+        SCENES.iter().filter(|scene| asked.is_empty() || is_asked(asked, scene.name)).collect();
+    if scenes.is_empty() {
+        return Err("no scenario that can be played with a fault has such a name".to_owned());
+    }
+    let (mut harmed, mut not_played) = (0, 0);
+    for scene in &scenes {
+        for fault in Fault::ALL {
+            let title = format!("{}, {}", scene.name, fault.words());
+            let mut played = harm::play(**scene, fault, places);
+            // As above: a client that a busy machine kept from a step of the script is played once more, and no other.
+            let problem = match &played {
+                Ok(harm) => harm.first().filter(|words| words.starts_with(STUCK)).cloned(),
+                Err(problem) => Some(problem.clone()),
+            };
+            if let Some(problem) = problem {
+                say(&format!("{title}: once more: {problem}"))?;
+                played = harm::play(**scene, fault, places);
+            }
+            match played {
+                Ok(harm) if harm.is_empty() => say(&format!("{title}: unharmed, nothing lost"))?,
+                Ok(harm) => {
+                    harmed += 1;
+                    say(&format!("{title}: HARMED"))?;
+                    harm.iter().try_for_each(|words| say(&format!("    {words}")))?;
+                }
+                Err(problem) => {
+                    not_played += 1;
+                    say(&format!("{title}: not played: {problem}"))?;
+                }
+            }
+        }
+    }
+    let all = scenes.len() * Fault::ALL.len();
+    say(&format!(
+        "{all} runs: {} unharmed, {harmed} harmed, {not_played} not played",
+        all - harmed - not_played
+    ))?;
+    Ok(match (harmed, not_played) {
+        (1.., _) => ExitCode::from(1),
+        (0, 1..) => ExitCode::from(2),
+        (0, 0) => ExitCode::SUCCESS,
+    })
+}
+
+/// Prints how many milliseconds a step of each client takes without hooks, and how many more with ours.
+fn measure(asked: &[String], rounds: u32, places: &Places) -> Result<ExitCode, String> {
+    let load = || std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    say(&format!("medians of {} steps, milliseconds; load at first {}", rounds * 10, load().trim()))?;
+    let hosts: Vec<_> = HOSTS.into_iter().filter(|host| asked.is_empty() || is_asked(asked, host)).collect();
+    let mut is_whole = !hosts.is_empty();
+    for host in hosts {
+        let mut steps = Way::ALL.map(|way| (way, Vec::new()));
+        for _ in 0..rounds {
+            for (way, steps) in &mut steps {
+                let played = latency::measure(host, *way, places).or_else(|problem| {
+                    say(&format!("{host}, {}: once more: {problem}", way.words()))?;
+                    latency::measure(host, *way, places)
+                });
+                match played {
+                    Ok(more) => steps.extend(more),
+                    Err(problem) => {
+                        is_whole = false;
+                        say(&format!("{host}, {}: not played: {problem}", way.words()))?;
+                    }
+                }
+            }
+        }
+        let mut bare = 0.0;
+        for (way, steps) in steps {
+            let step = median(steps);
+            match way {
+                Way::Bare => {
+                    bare = step;
+                    say(&format!("{host:9} {:21} {step:7.1}", way.words()))?;
+                }
+                _ => say(&format!("{host:9} {:21} {step:7.1}  added {:6.1}", way.words(), step - bare))?,
+            }
+        }
+    }
+    say(&format!("load at last {}", load().trim()))?;
+    Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::from(2) })
 }
 
 /// Prints one scenario and adds it up.

@@ -17,6 +17,9 @@ const SOCKET_BYTES: usize = 100;
 /// How long the driver may take, in seconds: `timeout` ends it and what it started.
 const DRIVER_LIMIT: &str = "180";
 
+/// So begins what is said when the client did not do what the script waits for.
+pub const STUCK: &str = "the driver could not play it";
+
 /// Where everything is.
 #[derive(Clone, Debug)]
 pub struct Places {
@@ -30,6 +33,22 @@ pub struct Places {
     pub programs: PathBuf,
     /// The search path.
     pub path: String,
+}
+
+impl Places {
+    /// Makes an empty folder for one run.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn anew(&self, name: &str) -> Result<PathBuf, String> {
+        let folder = self.out.join(name);
+        let say = |error: std::io::Error| format!("{}: {error}", folder.display());
+        if folder.exists() {
+            fs::remove_dir_all(&folder).map_err(say)?;
+        }
+        fs::create_dir_all(&folder).map_err(say)?;
+        Ok(folder)
+    }
 }
 
 /// What became of a scenario.
@@ -66,23 +85,17 @@ pub fn scenarios(shared: &Path) -> Result<Vec<String>, String> {
 /// # Errors
 /// It could not be played: the driver, the daemon or the installation failed. That shows nothing about the state.
 pub fn play(scenario: &str, places: &Places, try_next: bool) -> Result<Played, String> {
-    let folder = places.out.join(scenario);
-    let say = |error: std::io::Error| format!("{}: {error}", folder.display());
-    if folder.exists() {
-        fs::remove_dir_all(&folder).map_err(say)?;
-    }
-    fs::create_dir_all(&folder).map_err(say)?;
+    let folder = places.anew(scenario)?;
     let out = folder.join("run");
-    let socket = out.join("t.sock").display().to_string();
-    if socket.len() > SOCKET_BYTES {
-        return Err(format!("{socket} is too long a path for a socket: choose a shorter --out"));
-    }
+    let socket = socket(&out)?;
     let truth = truth::read(&places.shared.join("real-cases").join(scenario).join("truth.json"))?;
     let herd = Herd::start(&folder.join("herd"), &places.programs, &places.path)?;
     let quit = AtomicBool::new(false);
     let (driver, jump) = thread::scope(|scope| {
         let jumper = try_next.then(|| scope.spawn(|| jump::when_somebody_waits(&herd, &socket, &quit)));
-        let driver = drive(scenario, places, &herd, &out);
+        let host = scenario.split('-').next().unwrap_or_default();
+        let install = install(&places.programs, host);
+        let driver = drive(scenario, places, &herd, &out, &install, &["--sample", &herd.queue_url()]);
         quit.store(true, Ordering::Relaxed);
         let jump = jumper.map(|jumper| jumper.join().unwrap_or(Jump::Wrong("the jump broke off".to_owned())));
         (driver, jump.unwrap_or(Jump::NobodyWaited))
@@ -94,10 +107,33 @@ pub fn play(scenario: &str, places: &Places, try_next: bool) -> Result<Played, S
     Ok(Played { score, jump, left: left.into_iter().map(|item| item.session_id).collect(), second_opinion })
 }
 
-/// Runs the driver: our own `install` writes the hooks into the client's settings before it starts.
-fn drive(scenario: &str, places: &Places, herd: &Herd, out: &Path) -> Result<(), String> {
-    let host = scenario.split('-').next().unwrap_or_default();
-    let install = format!("'{}' install --yes {host}", places.programs.join("herdbook").display());
+/// The driver's tmux server for a run in this folder.
+///
+/// # Errors
+/// Its path is too long for a socket.
+pub(crate) fn socket(out: &Path) -> Result<String, String> {
+    let socket = out.join("t.sock").display().to_string();
+    if socket.len() > SOCKET_BYTES {
+        return Err(format!("{socket} is too long a path for a socket: choose a shorter --out"));
+    }
+    Ok(socket)
+}
+
+/// The shell command by which our own `install` writes a host's hooks, as a user's would.
+pub(crate) fn install(programs: &Path, host: &str) -> String {
+    format!("'{}' install --yes {host}", programs.join("herdbook").display())
+}
+
+/// Runs the driver on a scenario, by name or by path. `before` is a shell command that it runs when the client's
+/// settings are written and the client does not run yet.
+pub(crate) fn drive(
+    scenario: &str,
+    places: &Places,
+    herd: &Herd,
+    out: &Path,
+    before: &str,
+    more: &[&str],
+) -> Result<(), String> {
     let driver = places.shared.join("tools/real_clients.sh");
     let variable = |name: &str| format!("{name}={}", herd.var(name));
     // The driver's own environment: a search path and a home are all it needs.
@@ -109,15 +145,16 @@ fn drive(scenario: &str, places: &Places, herd: &Herd, out: &Path) -> Result<(),
         .arg(&places.clients)
         .arg("--out")
         .arg(out)
-        .args(["--before", &install, "--sample", &herd.queue_url()])
+        .args(["--before", before])
         .args(["--env", &variable("XDG_RUNTIME_DIR"), "--env", &variable("XDG_STATE_HOME")])
+        .args(more)
         .output()
         .map_err(|error| format!("{}: {error}", driver.display()))?;
     if done.status.success() {
         return Ok(());
     }
     let said = [done.stdout, done.stderr].map(|text| String::from_utf8_lossy(&text).trim().to_owned());
-    Err(format!("the driver could not play it: {}", said.join(" ")))
+    Err(format!("{STUCK}: {}", said.join(" ")))
 }
 
 /// Asks the reference's own scorer about the same run; two that count alike are better believed than one.

@@ -3,7 +3,7 @@
 // It tells Herdbook what goes on and decides nothing: each event is one JSON object on the standard input of a short
 // command, one command after the other. The host waits PATIENCE_MS at most, and not at all while an earlier event is
 // late; nothing is thrown into it; without the command nothing happens.
-import { spawn } from "node:child_process"
+import { spawn, spawnSync } from "node:child_process"
 
 const COMMAND = @@COMMAND@@
 const EVENTS = new Set([
@@ -50,6 +50,18 @@ const drain = async () => {
   }
   running = false
 }
+
+// `opencode run` ends while its last events still wait here, and at an exit nothing can be waited for.
+process.on("exit", () => {
+  try {
+    const end = Date.now() + PATIENCE_MS
+    for (const { text } of queue.splice(0)) {
+      const timeout = end - Date.now()
+      if (timeout <= 0) return
+      spawnSync("/bin/sh", ["-c", COMMAND], { input: text, stdio: ["pipe", "ignore", "ignore"], timeout, killSignal: "SIGKILL" })
+    }
+  } catch {}
+})
 
 const tell = (name, data) => {
   try {

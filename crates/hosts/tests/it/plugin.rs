@@ -76,3 +76,17 @@ console.log(performance.now() - from < 2900)";
         assert_eq!(told, "true\n");
     }
 }
+
+#[test]
+fn what_waits_when_the_host_ends_is_told_and_a_hanging_command_does_not_hold_it() {
+    let script = "idle('1'); idle('2'); idle('3'); await new Promise((done) => setTimeout(done, 50))";
+    // Each takes longer than the host gives the first one.
+    if let Some(told) = run("exit", "sed 's/.*sessionID\":\"//; s/\".*/\\n/' >> OUT; sleep 0.1", script) {
+        assert_eq!(told.split_whitespace().collect::<Vec<_>>(), ["1", "2", "3"]);
+    }
+    let script = "const from = performance.now(); idle('1'); idle('2'); idle('3')
+process.on('exit', () => console.log(performance.now() - from < 2500))";
+    if let Some(told) = run("exit-hanging", "exec sleep 3", script) {
+        assert_eq!(told, "true\n");
+    }
+}
