@@ -19,6 +19,9 @@ pub(crate) fn hook(engine: &mut Engine, at: Moment, call: HookDelivery, out: &mu
         return;
     }
     let id = engine.next_id(at);
+    // A name given beside the payload is kept and folded as it is marked, so that a replay sees the same.
+    let native_event = call.native_event.map(|name| engine.redactor.text(&name).into_owned());
+    let call = HookDelivery { native_event, ..call };
     let event = match project(&call.host, call.native_event.as_deref(), &call.body) {
         Projected::Event(event) if !call.cut => event,
         Projected::Event(event) => {
