@@ -208,7 +208,7 @@ fn as_process(state: &Path, context: &Context<'_>) -> Result<Started, Problem> {
         match daemon.ask(|client| client.status()) {
             Ok(status) => return Ok(Started::Ours(status)),
             Err(_) if Instant::now() < end => {}
-            Err(_) => return Err(Problem::NotUp { words: "it does not answer".into(), log: path }),
+            Err(_) => return Err(Problem::Slow { pid: child.id(), log: path }),
         }
         if let Ok(Some(ended)) = child.try_wait() {
             // A `herdbook daemon` of somebody's may have been first; then that one answers.
