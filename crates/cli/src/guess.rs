@@ -20,12 +20,13 @@ pub fn lacks_server(entry: &Item) -> bool {
     entry.pane.as_ref().is_some_and(|pane| pane.socket.is_empty())
 }
 
-/// Puts the panes without a server on the first socket that `has` them, and returns the keys of their sessions.
-pub fn place(queue: &mut [Item], sockets: &[String], has: impl Fn(&str, &str) -> bool) -> Vec<String> {
+/// Puts the panes without a server on the first socket that `has` them (told by its place), and returns the keys of their
+/// sessions.
+pub fn place(queue: &mut [Item], sockets: &[String], has: impl Fn(usize, &str) -> bool) -> Vec<String> {
     let mut placed = Vec::new();
     for entry in queue.iter_mut().filter(|entry| lacks_server(entry)) {
         let Some(pane) = &mut entry.pane else { continue };
-        if let Some(socket) = sockets.iter().find(|socket| has(socket, &pane.pane)) {
+        if let Some((_, socket)) = sockets.iter().enumerate().find(|(at, _)| has(*at, &pane.pane)) {
             pane.socket.clone_from(socket);
             placed.push(entry.session_id.clone());
         }
@@ -59,7 +60,7 @@ mod tests {
         let sockets = ["/tmp/a".to_owned(), "/tmp/b".to_owned()];
         assert!(place(&mut queue, &sockets, |_, _| false).is_empty());
         assert!(lacks_server(&queue[1]));
-        assert_eq!(place(&mut queue, &sockets, |socket, id| (socket, id) == ("/tmp/b", "%1")), ["posted"]);
+        assert_eq!(place(&mut queue, &sockets, |at, id| (at, id) == (1, "%1")), ["posted"]);
         assert_eq!(queue.map(|entry| entry.pane.unwrap().socket), ["/tmp/z", "/tmp/b"]);
     }
 }

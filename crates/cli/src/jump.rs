@@ -1,5 +1,6 @@
 //! Going to a pane, and the place to come back to.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::os::unix::fs::OpenOptionsExt;
@@ -7,8 +8,8 @@ use std::path::PathBuf;
 
 use herdbook_api::v1::Pane;
 use herdbook_machine::{
-    Binding, Caller, Command, JumpError, JumpPlan, JumpTarget, PaneState, Place, Proc, Tmux, TmuxError,
-    jump_plan, replace_file,
+    Binding, Caller, Command, JumpError, JumpPlan, JumpTarget, Place, Proc, Tmux, TmuxError, jump_plan,
+    replace_file,
 };
 use herdbook_redact::tmux_option_text;
 use herdbook_wire::paths::{check_dir, state_dir};
@@ -59,12 +60,14 @@ impl Whereabouts {
         Some(server.socket().to_string_lossy().into_owned())
     }
 
-    /// Shows words in the message line of the human's tmux client, if one is known.
-    pub fn show(&self, words: &str) {
+    /// Shows words in the message line of the human's tmux client, if one is known. Words that `need` to be read stay until
+    /// a key is pressed, at most [`READING_TIME`]; others as long as the human's tmux shows any, since it draws no pane
+    /// meanwhile.
+    pub fn show(&self, words: &str, need: bool) {
         if let (Some(client), Some(pane)) = (&self.client, &self.pane)
             && !words.is_empty()
         {
-            show_on_client(&pane.socket, client, words);
+            show_on_client(&pane.socket, client, words, need);
         }
     }
 
@@ -169,9 +172,9 @@ fn attach_line(pane: &Pane, place: &Place) -> String {
     }
 }
 
-/// True when the server at that socket lists the pane.
-pub fn has_pane(socket: &str, pane: &str) -> bool {
-    matches!(Tmux::at(socket).pane_state(pane), PaneState::Exists)
+/// Returns the ids of all panes of the server at that socket; none where it does not answer.
+pub fn pane_ids(socket: &str) -> HashSet<String> {
+    Tmux::at(socket).panes().unwrap_or_default().into_iter().map(|pane| pane.id).collect()
 }
 
 fn is_gone(server: &Tmux) -> bool {
@@ -182,14 +185,19 @@ fn server_pid(tmux: &str) -> Option<u32> {
     tmux.rsplit(',').nth(1)?.parse().ok()
 }
 
+/// Milliseconds; tmux's own 750 are too few to read a sentence.
+const READING_TIME: &str = "3000";
+
 /// Shows words in the message line of a tmux client: a key binding has no other place for them. It is a courtesy; that
 /// it fails is no failure.
-fn show_on_client(socket: &str, client: &str, words: &str) {
-    let _ = Command::new("tmux")
-        .env("LC_ALL", "C.UTF-8")
-        .args(["-u", "-S", socket, "display-message", "-c", client])
-        .arg(tmux_option_text(words))
-        .run();
+fn show_on_client(socket: &str, client: &str, words: &str, need: bool) {
+    let say = |more: &[&str]| {
+        let mut command = Command::new("tmux").env("LC_ALL", "C.UTF-8").args(["-u", "-S", socket]);
+        command = command.args(["display-message", "-c", client]).args(more.iter().copied());
+        command.arg(tmux_option_text(words)).run().is_ok_and(|output| output.is_success())
+    };
+    // tmux before 3.2 knows no time of its own for a message.
+    let _ = (need && say(&["-d", READING_TIME])) || say(&[]);
 }
 
 /// Where `next` came from and where it went: the state that `return` reads.

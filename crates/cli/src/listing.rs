@@ -112,7 +112,7 @@ fn cells(row: &Row, name: &str, home: Option<&str>, now_ms: u64) -> Vec<Line> {
         Line::new().text(&session.host, Style::Plain),
         pane(row),
         Line::new().text(&short_cwd(&session.cwd, home), Style::Dim),
-        Line::new().text(message, Style::Plain),
+        Line::new().text(message.trim_start(), Style::Plain),
     ]
 }
 

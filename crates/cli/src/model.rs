@@ -66,15 +66,24 @@ pub fn rows(queue: Vec<Item>, sessions: Vec<Session>) -> Vec<Row> {
 /// What stands where a session's message would, for an agent that no hook was seen of.
 pub const NO_HOOK: &str = "no hook yet: restart it, or /hooks";
 
+/// The same, for an agent that `install` has no hooks for.
+pub const NO_TABLE: &str = "there are no hooks for this agent";
+
+/// True when `install` has hooks for such an agent.
+pub fn is_hookable(agent: &Agent) -> bool {
+    herdbook_hosts::table(&agent.host).is_some()
+}
+
 /// Rows of agents that no hook was seen of: nothing is known but that they run, and since when.
 pub fn agent_rows(agents: Vec<Agent>, now_ms: u64) -> impl Iterator<Item = Row> {
     agents.into_iter().map(move |agent| {
+        let message = if is_hookable(&agent) { NO_HOOK } else { NO_TABLE };
         let session = Session {
             native_id: format!("pid {}", agent.pid),
             host: agent.host,
             state: "unknown".to_owned(),
             since_at: agent.started_at.unwrap_or(now_ms),
-            message: NO_HOOK.to_owned(),
+            message: message.to_owned(),
             cwd: agent.cwd,
             pane: agent.pane,
             ..Session::default()

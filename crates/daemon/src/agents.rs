@@ -11,7 +11,7 @@ use herdbook_events::observation::{PaneRef, Seat};
 use herdbook_events::origin::Terminal;
 use herdbook_log::Durability;
 use herdbook_machine::{Agent, Proc, Process, Survey};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
 
 use crate::config::stopped;
@@ -19,6 +19,8 @@ use crate::core::Core;
 
 /// Between two looks: one is a read of the process table.
 const EVERY: Duration = Duration::from_secs(4);
+/// No two looks are closer, whoever asks for one.
+const AT_MOST_EVERY: Duration = Duration::from_millis(500);
 /// Who asks before the first look is over waits so long.
 const FIRST_LOOK: Duration = Duration::from_secs(2);
 
@@ -29,21 +31,39 @@ type Last = Option<Arc<Vec<Agent>>>;
 #[derive(Clone, Debug)]
 pub(crate) struct Agents {
     last: watch::Receiver<Last>,
+    /// Asks for a look before its time.
+    again: Arc<Notify>,
 }
 
 impl Agents {
     /// Starts looking, until the daemon ends; without `discover` no agent is ever found.
     pub(crate) fn start(discover: bool, core: Core, mut stop: watch::Receiver<bool>) -> Agents {
         let (sender, last) = watch::channel(if discover { None } else { Some(Arc::default()) });
+        let again = Arc::new(Notify::new());
         if discover {
+            let again = again.clone();
             tokio::spawn(async move {
                 tokio::select! {
-                    () = look_again_and_again(&sender, &core) => {}
+                    () = look_again_and_again(&sender, &again, &core) => {}
                     () = stopped(&mut stop) => {}
                 }
             });
         }
-        Agents { last }
+        Agents { last, again }
+    }
+
+    /// Hears of a hook call. A Codex that was not seen yet is looked for at once: until then nobody can say whether the
+    /// pane that its hook names is its own.
+    pub(crate) fn hear(&self, host: &str, ancestors: &[herdbook_wire::Process]) {
+        let is_known = |found: &[Agent]| {
+            let known = found.iter().flat_map(|agent| &agent.processes);
+            known
+                .into_iter()
+                .any(|known| ancestors.iter().any(|own| (own.pid, own.start) == (known.pid, known.start)))
+        };
+        if host == "codex" && self.last.borrow().as_ref().is_some_and(|found| !is_known(found)) {
+            self.again.notify_one();
+        }
     }
 
     /// Those that were found last.
@@ -67,7 +87,7 @@ impl Agents {
     }
 }
 
-async fn look_again_and_again(sender: &watch::Sender<Last>, core: &Core) {
+async fn look_again_and_again(sender: &watch::Sender<Last>, again: &Notify, core: &Core) {
     let mut survey = Survey::new(Proc::system());
     let mut seats = None;
     loop {
@@ -91,7 +111,9 @@ async fn look_again_and_again(sender: &watch::Sender<Last>, core: &Core) {
             // A panic costs one look.
             Err(_) => Survey::new(Proc::system()),
         };
-        sleep(EVERY).await;
+        sleep(AT_MOST_EVERY).await;
+        // The time being over is as good as being asked.
+        drop(timeout(EVERY - AT_MOST_EVERY, again.notified()).await);
     }
 }
 
@@ -265,5 +287,22 @@ mod tests {
         let alone = Claim { pane: None, ..session };
         let run = Claim { process: claim("codex", 78, 7_800).process, ..alone };
         assert_eq!(left(&[run]), [10, 20, 30]);
+    }
+
+    #[tokio::test]
+    async fn a_codex_that_was_not_seen_yet_is_looked_for_at_once() {
+        let (sender, last) = watch::channel(None);
+        let agents = Agents { last, again: Arc::default() };
+        let is_asked = async |host: &str, pid: u32| {
+            agents.hear(host, &[herdbook_wire::Process { pid, start: Some(u64::from(pid) * 100) }]);
+            timeout(Duration::ZERO, agents.again.notified()).await.is_ok()
+        };
+        // The first look is on its way.
+        assert!(!is_asked("codex", 20).await);
+        sender.send_replace(Some(Arc::new(vec![agent("codex", 20)])));
+        assert!(!is_asked("codex", 20).await);
+        assert!(!is_asked("codex", 21).await, "its second process");
+        assert!(is_asked("codex", 30).await);
+        assert!(!is_asked("claude", 30).await, "its pane is its own");
     }
 }

@@ -12,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
+use crate::agents::Agents;
 use crate::convert;
 use crate::core::Core;
 
@@ -24,11 +25,14 @@ const ANSWER_TIME: Duration = Duration::from_millis(40);
 const LINGER_TIME: Duration = Duration::from_millis(100);
 
 /// Reads one frame and answers it.
-pub(crate) async fn serve(mut stream: UnixStream, core: Core) -> io::Result<()> {
+pub(crate) async fn serve(mut stream: UnixStream, core: Core, agents: &Agents) -> io::Result<()> {
     let read = timeout(READ_TIME, read_delivery(&mut stream)).await;
     let answer = match read {
         Err(_) => return Ok(()),
-        Ok(Ok(delivery)) => take(delivery, &core).await,
+        Ok(Ok(delivery)) => {
+            agents.hear(&delivery.host, &delivery.origin.ancestors);
+            take(delivery, &core).await
+        }
         // The hook hung up: it spooled the event, or it was killed.
         Ok(Err(FrameError::Io(error))) => return Err(error),
         // Another version, or bytes this build cannot read: the spool keeps them for one that can.

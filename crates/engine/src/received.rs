@@ -39,7 +39,7 @@ impl Seen {
     }
 }
 
-/// What is told apart by name, up to [`NAMES`] names.
+/// What is told apart by name, up to 64 names.
 pub type Named<T = Seen> = BTreeMap<String, T>;
 
 /// A native event of the host's table.

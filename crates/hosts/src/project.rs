@@ -107,26 +107,30 @@ pub fn cwd(event: &CanonicalEvent) -> Option<String> {
 }
 
 /// Returns the value under a key as the event's host lays its keys out; a dot leads into a member.
-pub(crate) fn native_at<'a>(event: &'a CanonicalEvent, key: &str) -> Option<&'a RawValue> {
+pub(crate) fn native_at<'a>(event: &'a CanonicalEvent, key: &str) -> Option<&'a str> {
     let layout = crate::table(&event.host).map_or(&Layout::FLAT, |table| &table.layout);
-    let native = event.native.get();
-    let wrapped = layout.wrappers.iter().rev().filter_map(|wrapper| member(native, wrapper));
-    let inside: Vec<&str> = wrapped.map(RawValue::get).filter(|value| value.starts_with('{')).collect();
+    lookup(layout, key, |name| member(event.native.get(), name))
+}
+
+/// Looks a key up inside the wrappers of an event, or beside them where it has none.
+fn lookup<'a>(layout: &Layout, key: &str, top: impl Fn(&str) -> Option<&'a str>) -> Option<&'a str> {
+    let wrapped = layout.wrappers.iter().rev().filter_map(|wrapper| top(wrapper));
+    let inside: Vec<&str> = wrapped.filter(|value| value.starts_with('{')).collect();
     let mut steps = key.split('.');
     let first = steps.next()?;
     let found = match inside.as_slice() {
-        [] => member(native, first),
+        [] => top(first),
         inside => inside.iter().find_map(|object| member(object, first)),
     };
-    steps.try_fold(found?, |object, step| member(object.get(), step))
+    steps.try_fold(found?, member)
 }
 
 /// Returns a member of an object's text; of repeated members the last one counts.
-fn member<'a>(object: &'a str, key: &str) -> Option<&'a RawValue> {
+fn member<'a>(object: &'a str, key: &str) -> Option<&'a str> {
     let mut found = None;
     for_each_member(object, |name, value| {
         if name == key {
-            found = Some(value);
+            found = Some(value.get());
         }
     });
     found
@@ -170,15 +174,7 @@ impl<'a> Native<'a> {
         if common || layout.wrappers.is_empty() {
             return self.top(key);
         }
-        let wrapped = layout.wrappers.iter().rev().filter_map(|wrapper| self.top(wrapper));
-        let inside: Vec<&'a str> = wrapped.filter(|value| value.starts_with('{')).collect();
-        let mut steps = key.split('.');
-        let first = steps.next()?;
-        let found = match inside.as_slice() {
-            [] => self.top(first),
-            inside => inside.iter().find_map(|object| Some(member(object, first)?.get())),
-        };
-        steps.try_fold(found?, |object, step| Some(member(object, step)?.get()))
+        lookup(layout, key, |name| self.top(name))
     }
 
     fn identity(&self) -> &'static Identity {
@@ -242,7 +238,8 @@ fn key_text(quoted: &str) -> Cow<'_, str> {
     Cow::Borrowed(&quoted[1..quoted.len() - 1])
 }
 
-fn text_of(value: &str) -> Option<String> {
+/// Reads a JSON string.
+pub(crate) fn text_of(value: &str) -> Option<String> {
     read_text(serde_json::from_str::<&RawValue>(value).ok()?)
 }
 

@@ -78,7 +78,7 @@ pub fn play(scenario: &str, places: &Places, try_next: bool) -> Result<Played, S
         return Err(format!("{socket} is too long a path for a socket: choose a shorter --out"));
     }
     let truth = truth::read(&places.shared.join("real-cases").join(scenario).join("truth.json"))?;
-    let herd = Herd::start(&folder, &places.programs, &places.path)?;
+    let herd = Herd::start(&folder.join("herd"), &places.programs, &places.path)?;
     let quit = AtomicBool::new(false);
     let (driver, jump) = thread::scope(|scope| {
         let jumper = try_next.then(|| scope.spawn(|| jump::when_somebody_waits(&herd, &socket, &quit)));

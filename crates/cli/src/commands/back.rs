@@ -25,8 +25,8 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     let outcome = back(context, &mut whereabouts);
     // Nobody reads stderr of a key binding.
     match &outcome {
-        Ok((_, words)) => whereabouts.show(words),
-        Err(problem) => whereabouts.show(&whole(problem)),
+        Ok((exit, words)) => whereabouts.show(words, *exit != Exit::Ok),
+        Err(problem) => whereabouts.show(&whole(problem), true),
     }
     let (exit, words) = outcome?;
     context.printer.say(&Line::new().text(&words, Style::Plain));

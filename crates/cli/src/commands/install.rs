@@ -39,13 +39,19 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// # Errors
 /// As [`session::run`]; our hook program is not there.
 pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
-    let work = Install { hook: hook_program()? };
-    let exit = session::run(context, &args.options, &work)?;
-    if work.hook.is_build {
-        let words =
-            format!("the hooks run {}, in a build folder: without it they do nothing", work.hook.path);
-        show::warning(context.printer, &words);
-    }
+    let exit = if args.options.is_tmux_alone() {
+        // No hook is written, so none has to be there.
+        tmux::install(context, &args.options.for_tmux())?
+    } else {
+        let work = Install { hook: hook_program()? };
+        let exit = session::run(context, &args.options, &work)?;
+        if work.hook.is_build {
+            let words =
+                format!("the hooks run {}, in a build folder: without it they do nothing", work.hook.path);
+            show::warning(context.printer, &words);
+        }
+        exit
+    };
     let daemon = Daemon::of(&context.env)?.with_timeout(PATIENCE);
     if let Err(Problem::Down { .. }) = daemon.ask(|client| client.status()) {
         show::warning(context.printer, "the daemon is not running: `herdbook up` starts it");

@@ -9,7 +9,7 @@ use crate::daemon::Daemon;
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::listing;
-use crate::model::{agent_rows, rows, sort};
+use crate::model::{agent_rows, is_hookable, rows, sort};
 use crate::printer::{Line, Style};
 
 /// List the sessions: who waits for you first, in the order in which `next` goes there
@@ -53,7 +53,7 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     }
     let mut rows = rows(queue, sessions);
     sort(&mut rows);
-    let (now, unhooked) = (now_ms(), agents.len());
+    let (now, unhooked) = (now_ms(), agents.iter().any(is_hookable));
     rows.extend(agent_rows(agents, now));
     if rows.is_empty() {
         let words = if ended > 0 {
@@ -65,7 +65,7 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     } else {
         listing::print(context.printer, &rows, context.env.home(), now)?;
     }
-    if unhooked > 0 {
+    if unhooked {
         let hint = Line::new().styled("hint:", Style::Name);
         context.printer.say(&hint.own(" agents without hooks: `herdbook install`, then restart them"));
     }

@@ -10,7 +10,7 @@ use crate::daemon::Daemon;
 use crate::error::{Problem, whole};
 use crate::exit::Exit;
 use crate::guess::{lacks_server, likely_sockets, place};
-use crate::jump::{Arrival, Trail, Whereabouts, go, has_pane};
+use crate::jump::{Arrival, Trail, Whereabouts, go, pane_ids};
 use crate::printer::{Line, Style};
 use crate::text::resting_words;
 
@@ -38,8 +38,14 @@ pub struct Args {
 /// The daemon or tmux does not answer.
 pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     let whereabouts = Whereabouts::look(&context.env, args.client.as_deref());
-    let mut journey =
-        Journey { context, whereabouts, guessed: Vec::new(), headline: String::new(), passed: Vec::new() };
+    let mut journey = Journey {
+        context,
+        whereabouts,
+        guessed: Vec::new(),
+        headline: String::new(),
+        is_guess: false,
+        passed: Vec::new(),
+    };
     let outcome = journey.queue().and_then(|queue| {
         let here = journey.whereabouts.pane.clone();
         journey.travel(args, &choose(&queue, here.as_ref(), args.blocked, now_ms()))
@@ -48,7 +54,8 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     if let Err(problem) = &outcome {
         journey.headline = whole(problem);
     }
-    journey.whereabouts.show(&message(&journey.headline, &journey.passed));
+    let is_plain = journey.passed.is_empty() && !journey.is_guess && matches!(outcome, Ok(Exit::Ok));
+    journey.whereabouts.show(&message(&journey.headline, &journey.passed), !is_plain);
     outcome
 }
 
@@ -60,6 +67,8 @@ struct Journey<'a, 'b> {
     guessed: Vec<String>,
     /// What came of it.
     headline: String,
+    /// The pane it went to is one.
+    is_guess: bool,
     /// Why entries were passed over, one reason each.
     passed: Vec<String>,
 }
@@ -77,7 +86,9 @@ impl Journey<'_, '_> {
                 self.whereabouts.socket().as_deref(),
                 open.filter_map(|session| session.pane.as_ref()).chain(known),
             );
-            self.guessed = place(&mut queue, &sockets, has_pane);
+            // Each server is asked once, however many wait.
+            let panes: Vec<_> = sockets.iter().map(|socket| pane_ids(socket)).collect();
+            self.guessed = place(&mut queue, &sockets, |at, pane| panes[at].contains(pane));
         }
         Ok(queue)
     }
@@ -140,6 +151,7 @@ impl Journey<'_, '_> {
                     }
                 }
                 self.whereabouts.arrived(client, pane);
+                self.is_guess = is_guess;
                 self.headline = self.say(entry, &format!("{}{guess}", entry.ask));
                 Ok(Some(Exit::Ok))
             }

@@ -52,7 +52,9 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     if let (true, Some(client)) = (args.open, &args.client) {
         return open(&context.env, client);
     }
-    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+    // A dumb terminal would show the escape sequences.
+    let is_dumb = context.env.term.as_deref() == Some("dumb");
+    if is_dumb || !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         return Err(Problem::NoTerminal);
     }
     let mut whereabouts = Whereabouts::look(&context.env, args.client.as_deref());
@@ -151,7 +153,7 @@ fn visit(
             let is_guess = entry.map_or(row.session.pane_uncertain, |entry| entry.pane_uncertain);
             let guess = if is_guess { " (the pane is a guess: look before you type)" } else { "" };
             let ask = entry.map(|entry| entry.ask.as_str()).unwrap_or_default();
-            whereabouts.show(&format!("{} {ask}{guess}", row.key()));
+            whereabouts.show(&format!("{} {ask}{guess}", row.key()), is_guess);
             Visit::There
         }
         Arrival::Type(command) => {

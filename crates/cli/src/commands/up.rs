@@ -17,6 +17,7 @@ use crate::daemon::Daemon;
 use crate::error::{Problem, whole};
 use crate::exit::Exit;
 use crate::life::{Standing, TURN_PATIENCE, Turn, end, is_same_folder, standing};
+use crate::model::is_hookable;
 use crate::printer::{Line, Printer, Style};
 use crate::setup::systemd::{SERVICE, Units, UnitsError};
 
@@ -303,8 +304,11 @@ const NAMED: usize = 6;
 fn tell_agents(printer: &mut Printer, daemon: &Daemon) {
     let agents = daemon.ask(|client| client.agents()).unwrap_or_default();
     if let Some(words) = unhooked(&agents) {
-        let line = Line::new().text(&words, Style::Plain);
-        printer.say(&line.own("; `herdbook install`, then restart them"));
+        printer.say(&Line::new().text(&words, Style::Plain));
+        if agents.iter().any(is_hookable) {
+            printer
+                .say(&Line::new().styled("hint:", Style::Name).own(" `herdbook install`, then restart them"));
+        }
     }
 }
 

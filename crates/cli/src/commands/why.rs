@@ -38,7 +38,7 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     if let Some(kind) = &session.kind {
         state = format!("{state} ({kind})");
     }
-    let since = format!(" since {} ago", age(now.saturating_sub(session.since_at)));
+    let since = format!(" for {}", age(now.saturating_sub(session.since_at)));
     context.printer.line(
         &Line::new()
             .text(&session.session_id, Style::Name)

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use herdbook_api::v1::Agent;
 
 use super::check::{Check, Mend, finding};
+use crate::model::is_hookable;
 use crate::setup::tmux::{Block, Standing};
 use crate::text::counted;
 
@@ -46,11 +47,15 @@ pub fn tmux(is_there: bool, standing: Result<Standing, String>) -> Option<Check>
 
 /// Counts the agents that run and that no hook was seen of.
 pub fn agents(agents: &[Agent]) -> Check {
+    let (agents, others): (Vec<&Agent>, Vec<&Agent>) = agents.iter().partition(|agent| is_hookable(agent));
     if agents.is_empty() {
-        return Check::ok("agents", "no agent runs without hooks");
+        let others = others.len() as u64;
+        let none = "no agent runs without hooks".to_owned();
+        let words = if others == 0 { none } else { format!("{none}, but {others} that there are none for") };
+        return Check::ok("agents", words);
     }
     let mut by_host: BTreeMap<&str, u64> = BTreeMap::new();
-    for agent in agents {
+    for agent in &agents {
         *by_host.entry(&agent.host).or_default() += 1;
     }
     let hosts: Vec<String> = by_host.iter().map(|(host, count)| format!("{count} {host}")).collect();
@@ -93,7 +98,11 @@ mod tests {
     fn agents_without_hooks_are_counted_by_host() {
         let agent = |host: &str| Agent { host: host.into(), ..Agent::default() };
         assert_eq!(agents(&[]).level, Level::Ok);
-        let check = agents(&[agent("codex"), agent("claude"), agent("codex")]);
+        // Nothing can be done about an agent that there are no hooks for.
+        let check = agents(&[agent("amp")]);
+        assert_eq!(check.level, Level::Ok);
+        assert_eq!(check.message, "no agent runs without hooks, but 1 that there are none for");
+        let check = agents(&[agent("codex"), agent("claude"), agent("amp"), agent("codex")]);
         assert_eq!((check.level, check.finding), (Level::Warning, Some("no-hook")));
         assert_eq!(check.message, "3 agents running without hooks: 1 claude, 2 codex");
     }

@@ -1,7 +1,7 @@
 //! Putting Herdbook into programs of the user's, and taking it out again: what `install` and `uninstall` do.
 //!
 //! What an edit is, is decided in [`herdbook_hosts::settings`] (pure). Here are the files: where they lie ([`target`]),
-//! whether they are ours to touch ([`file`]), what they were before us ([`receipt`]), and the two of them together
+//! whether they are ours to touch ([`mod@file`]), what they were before us ([`receipt`]), and the two of them together
 //! ([`change`]).
 
 pub mod ask;

@@ -44,6 +44,19 @@ pub struct Options {
     pub keys: Option<tmux::Keys>,
 }
 
+impl Options {
+    /// True when tmux is meant and no agent.
+    pub fn is_tmux_alone(&self) -> bool {
+        !self.hosts.is_empty() && self.hosts.iter().all(|host| host == TMUX)
+    }
+
+    /// What of it concerns tmux.
+    pub fn for_tmux(&self) -> tmux::Options {
+        let Options { dry_run, yes, force, .. } = *self;
+        tmux::Options { dry_run, yes, force, keys: self.keys.clone() }
+    }
+}
+
 /// What one of the two commands does with each host.
 pub trait Work {
     /// Thinks a change through.
@@ -95,8 +108,7 @@ pub fn run(context: &mut Context<'_>, options: &Options, work: &dyn Work) -> Res
         exit = run_hosts(context, options, &hosts, work)?;
     }
     if has_tmux {
-        let Options { dry_run, yes, force, .. } = *options;
-        let tmux = work.tmux(context, &tmux::Options { dry_run, yes, force, keys: options.keys.clone() })?;
+        let tmux = work.tmux(context, &options.for_tmux())?;
         exit = if exit == Exit::Ok { tmux } else { exit };
     }
     Ok(exit)

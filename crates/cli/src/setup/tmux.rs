@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use herdbook_machine::replace_file;
 use herdbook_wire::paths::{private_dir, state_dir};
 
-use self::bindings::{Bound, of_config};
+use self::bindings::Bound;
 use self::block::Left;
 use self::file::ConfigFile;
 use self::keys::Verb;
@@ -58,7 +58,7 @@ pub fn install(context: &mut Context<'_>, options: &Options) -> Result<Exit, Pro
 
     let mut bound = asked.clone();
     let defaults = servers::defaults();
-    for clash in clashes(&asked, &config, &servers, &defaults) {
+    for clash in clashes(&asked, &config, context.env.home(), &servers, &defaults) {
         let is_taken = clash.place != Place::Default && !options.force;
         if is_taken {
             bound.drop(clash.verb);
@@ -85,6 +85,23 @@ pub fn install(context: &mut Context<'_>, options: &Options) -> Result<Exit, Pro
     tell_servers(context, options, stale, "use the keys", &later, |server| {
         server.apply(&commands, &defaults)
     });
+    let note = || Line::new().styled("note:", Style::Name);
+    if defaults.is_empty() {
+        context.printer.say(&note().own(" tmux could not be run: is it on PATH?"));
+    }
+    for server in &servers {
+        if let Some(why) = server.hides_segment() {
+            let line = note()
+                .own(" the segment is not seen on ")
+                .text(&server.socket.to_string_lossy(), Style::Name);
+            context.printer.say(&line.own(": ").own(why));
+        }
+    }
+    let pressed: Vec<String> = bound.bound().map(|(verb, key)| format!("{key} {}", verb.name())).collect();
+    if !pressed.is_empty() {
+        let words = pressed.join(", ");
+        context.printer.say(&Line::new().own("keys behind tmux's prefix: ").text(&words, Style::Name));
+    }
     Ok(Exit::Ok)
 }
 
@@ -169,8 +186,14 @@ impl Clash {
     }
 }
 
-fn clashes(keys: &Keys, config: &ConfigFile, servers: &[Running], defaults: &[Bound]) -> Vec<Clash> {
-    let configured = of_config(config.bytes.as_deref().unwrap_or_default());
+fn clashes(
+    keys: &Keys,
+    config: &ConfigFile,
+    home: Option<&str>,
+    servers: &[Running],
+    defaults: &[Bound],
+) -> Vec<Clash> {
+    let configured = config.bindings(home);
     let running: Vec<(&Running, Vec<Bound>)> =
         servers.iter().map(|server| (server, server.bindings())).collect();
     let of = |list: &[Bound], key: &str| list.iter().find(|bound| bound.key == key).cloned();
@@ -184,8 +207,9 @@ fn clashes(keys: &Keys, config: &ConfigFile, servers: &[Running], defaults: &[Bo
                     (!is_own).then(|| (bound, Place::Server(server.socket.clone())))
                 })
             };
-            let (bound, place) = of(&configured, key)
-                .map(|bound| (bound, Place::Config(config.path.clone())))
+            let in_files = configured.iter().find(|(bound, _)| bound.key == key && !bound.is_ours());
+            let (bound, place) = in_files
+                .map(|(bound, path)| (bound.clone(), Place::Config(path.clone())))
                 .or_else(on_server)
                 .or_else(|| Some((own.clone()?, Place::Default)))?;
             Some(Clash { verb, bound, place })
@@ -193,13 +217,14 @@ fn clashes(keys: &Keys, config: &ConfigFile, servers: &[Running], defaults: &[Bo
         .collect()
 }
 
-/// True when a server has our keys as they are to be.
+/// True when a server has our keys as they are to be, and shows our segment.
 fn has_all(server: &Running, program: &str, keys: &Keys) -> bool {
     let bindings = server.bindings();
     let ours: Vec<&str> =
         bindings.iter().filter(|bound| bound.is_ours()).map(|bound| bound.key.as_str()).collect();
     let wanted: Vec<&str> = keys.bound().map(|(_, key)| key).collect();
     server.program().as_deref() == Some(program)
+        && server.has_segment()
         && ours.len() == wanted.len()
         && wanted.iter().all(|key| ours.contains(key))
 }
@@ -283,7 +308,7 @@ fn tell_servers<'a>(
         if !options.yes && asks {
             context.printer.say(&line.clone().own(" runs: shall it ").own(what).own(" now?"));
         }
-        let agreed = options.yes || (asks && is_yes(context, "[y/N]").unwrap_or(false));
+        let agreed = options.yes || (asks && is_yes(context, "Go on? [y/N]").unwrap_or(false));
         let line = if !agreed {
             let command = format!(" is left alone; for later: tmux -S {socket} {later}");
             line.text(&command, Style::Plain)
@@ -298,7 +323,7 @@ fn tell_servers<'a>(
 }
 
 fn is_yes(context: &mut Context<'_>, question: &'static str) -> Result<bool, Problem> {
-    context.printer.say(&Line::new().styled(question, Style::Bold));
+    context.printer.ask(&Line::new().styled(question, Style::Bold));
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer).map_err(Problem::Input)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes" | "Yes"))

@@ -61,7 +61,7 @@ fn why_prints_the_evidence() {
     let why = env.run(&["why", "1"]);
     assert_eq!(why.code, 0);
     let lines: Vec<&str> = why.stdout.lines().collect();
-    assert!(lines[0].starts_with("build is stuck (turn_end) since "), "{}", why.stdout);
+    assert!(lines[0].starts_with("build is stuck (turn_end) for "), "{}", why.stdout);
     assert_eq!(lines[1], "  build asks");
     assert!(lines[2].contains(" ago  posted  "), "{}", why.stdout);
 }

@@ -126,6 +126,9 @@ fn the_keys_are_put_in_pressed_and_taken_out() {
             assert!(begun.elapsed() < Duration::from_secs(20), "{pane} does not come:\n{}", screen());
         }
     };
+    // Words that have to be read stay in the message line; the next key takes them away.
+    press(&["C-b", "B"]);
+    shows(&outer, &view, "there is nowhere to go back to");
     press(&["C-b", "Tab"]);
     arrives(&panes[0]);
     // The way back is written down before the message line says where one is.
@@ -158,6 +161,12 @@ fn the_keys_are_put_in_pressed_and_taken_out() {
     // No pane shows a word of ours.
     assert!(!inner.run(&["capture-pane", "-p", "-t", &panes[1]]).contains("returned"));
 
+    inner.run(&["set-option", "-g", "status", "off"]);
+    outer.run(&["set-option", "-g", "status-format[0]", "mine"]);
+    let ran = install(&["--yes"]);
+    assert!(ran.stderr.contains("/inner: its status line is off\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("/outer: its status-format does not show status-right\n"), "{}", ran.stderr);
+
     let ran = env.run(&with(UNINSTALL, &["--yes"]));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(fs::read(&real).unwrap() == theirs && conf.is_symlink());
@@ -184,6 +193,15 @@ fn keys_of_the_users_are_named_and_left_alone() {
     let text = || fs::read_to_string(&conf).unwrap();
     assert!(!text().contains("prefix S ") && text().contains("prefix Tab "));
 
+    // So are those of the files that it reads in.
+    put(&env.path().join("home/keys.conf"), b"bind -r C-i last-window\nbind C-x x\n");
+    put(&conf, b"# mine\nbind S choose-session -Z\nsource-file -q ~/keys.conf\n");
+    let ran = env.run(&with(INSTALL, &["--dry-run"]));
+    let words = "note: prefix Tab is yours: last-window (";
+    assert!(ran.stderr.contains(words) && ran.stderr.contains("/keys.conf line 1); left"), "{}", ran.stderr);
+    put(&conf, theirs);
+    assert_eq!(env.run(&with(INSTALL, &["--yes"])).code, 0);
+
     // Keys that were chosen are remembered.
     assert_eq!(env.run(&with(INSTALL, &["--yes", "--keys", "skip=X,popup=none"])).code, 0);
     assert!(text().contains("prefix X ") && !text().contains("popup --open"));
@@ -196,7 +214,34 @@ fn keys_of_the_users_are_named_and_left_alone() {
 
     let ran = env.run(&with(INSTALL, &["--keys", "jump=S"]));
     assert_eq!(ran.code, 2);
+    let unknown = env.run(&with(INSTALL, &["--keys", "skip=F13"]));
+    assert_eq!(unknown.code, 2);
+    assert!(unknown.stderr.contains("'F13' is no tmux key"), "{}", unknown.stderr);
     assert!(ran.stderr.contains("'jump=S' is no key of ours"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_configuration_that_is_a_script_keeps_its_lines() {
+    let env = TestEnv::new();
+    let conf = env.path().join("home/.tmux.conf");
+    let local = env.path().join("home/.tmux.conf.local");
+    // As "Oh my tmux!" ends: from the third letter on its comments are shell, and would run ours.
+    let theirs = b"bind Tab last-window\nrun 'cut -c3- \"$TMUX_CONF\" | sh -s _apply_configuration'\n\n# EOF\n# \"$@\"\n";
+    put(&conf, theirs);
+    for before in [None, Some(b"set -g mouse on\n")] {
+        before.inspect(|bytes| put(&local, &bytes[..]));
+        let ran = env.run(&with(INSTALL, &["--yes"]));
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains("keys behind tmux's prefix: Tab next, S skip, g popup, B return\n"),
+            "{}",
+            ran.stderr
+        );
+        assert_eq!(fs::read(&conf).unwrap(), theirs);
+        assert!(fs::read_to_string(&local).unwrap().contains("bind-key -T prefix g "));
+        assert_eq!(env.run(&with(UNINSTALL, &["--yes"])).code, 0);
+        assert_eq!(fs::read(&local).ok().as_deref(), before.map(|bytes| &bytes[..]));
+    }
 }
 
 #[test]
@@ -264,7 +309,7 @@ fn the_picker_is_drawn_at_any_size_and_follows_the_queue() {
     tmux.run(&["send-keys", "-t", &pane, "Enter"]);
     shows(&tmux, &pane, "the tmux server of pane %0 is not known");
     tmux.run(&["resize-window", "-x", "20", "-y", "2"]);
-    assert_eq!(shows(&tmux, &pane, "> 1   turn_end").lines().count(), 2);
+    assert_eq!(shows(&tmux, &pane, "which fi…").lines().count(), 2);
     tmux.run(&["resize-window", "-x", "100", "-y", "30"]);
     tmux.run(&["send-keys", "-t", &pane, "k"]);
     shows(&tmux, &pane, "q leave");

@@ -1,12 +1,11 @@
 //! What OpenCode's events say about waiting (host notes 5 to 7, recordings of 1.18.33). Requests and answers carry ids.
 
-use herdbook_events::canonical::read_text;
 use herdbook_events::observation::{Signal, ToolUse, WaitKind};
 use herdbook_events::{CanonicalEvent, Origin, SessionKey};
 use serde::Deserialize;
 
 use crate::observe::{Reading, bounded, describe, first_of, tool_use};
-use crate::project::native_at;
+use crate::project::{native_at, text_of};
 
 /// The tool that runs a subagent in a child session.
 const AGENT_TOOLS: &[&str] = &["task"];
@@ -46,7 +45,7 @@ fn signals(event: &CanonicalEvent, name: &str) -> Vec<Signal> {
 }
 
 fn text(event: &CanonicalEvent, key: &str) -> Option<String> {
-    native_at(event, key).and_then(read_text).filter(|text| !text.is_empty())
+    native_at(event, key).and_then(text_of).filter(|text| !text.is_empty())
 }
 
 /// The tool call a request is about, where it says so: newer servers under `tool`, older ones beside.
@@ -67,8 +66,7 @@ fn question(event: &CanonicalEvent) -> Vec<Signal> {
         question: Option<String>,
     }
     let Some(request) = text(event, "id") else { return vec![Signal::Alive] };
-    let asked =
-        native_at(event, "questions").and_then(|raw| serde_json::from_str::<Vec<Asked>>(raw.get()).ok());
+    let asked = native_at(event, "questions").and_then(|raw| serde_json::from_str::<Vec<Asked>>(raw).ok());
     let asked: Vec<String> = asked.into_iter().flatten().filter_map(|asked| asked.question).collect();
     let message = if asked.is_empty() {
         "OpenCode has a question.".to_owned()

@@ -16,6 +16,8 @@ const COLUMNS: [usize; 4] = [3, 8, 12, 4];
 const CWD_WIDTH: usize = 60;
 /// Narrower, the host is left out.
 const HOST_WIDTH: usize = 50;
+/// Narrower, the kind is left out: what is asked says more.
+const KIND_WIDTH: usize = 40;
 /// Narrower, only its last folder is shown.
 const PATH_WIDTH: usize = 100;
 /// Columns of a directory.
@@ -90,7 +92,9 @@ fn entry(row: &Row, home: Option<&str>, is_chosen: bool, width: usize, now_ms: u
     if width >= HOST_WIDTH {
         line = column(line, &row.session.host, style(Style::Name), host_columns);
     }
-    line = column(line, kind.0, kind.1, kind_columns);
+    if width >= KIND_WIDTH {
+        line = column(line, kind.0, kind.1, kind_columns);
+    }
     line = column(line, &age, style(Style::Plain), age_columns);
     let cwd = short_cwd(&row.session.cwd, home);
     if width >= PATH_WIDTH {
@@ -101,7 +105,7 @@ fn entry(row: &Row, home: Option<&str>, is_chosen: bool, width: usize, now_ms: u
     let chosen = if is_chosen { Style::Bold } else { Style::Plain };
     let ask = item.map_or(row.session.message.as_str(), |item| item.ask.as_str());
     let later = if is_later { "later: " } else { "" };
-    line.own(later).text(ask, style(chosen)).cut(width)
+    line.own(later).text(ask.trim_start(), style(chosen)).cut(width)
 }
 
 /// Adds a cell, filled up to its columns.
@@ -234,7 +238,7 @@ mod tests {
         let mut picker = picker();
         picker.press(Key::Down);
         let screen = shown(&mut picker, 20, 15);
-        assert_eq!(screen[2], "> 2   turn_end     …");
+        assert_eq!(screen[2], "> 2   3m   done: wh…");
         assert_eq!(
             screen[10..14],
             ["────────────────────", "codex-019b  no pane…", "done: which next", "first or second?"]

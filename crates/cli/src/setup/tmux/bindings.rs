@@ -1,11 +1,12 @@
 //! What is bound to a key already: read from a configuration's lines, and from `list-keys`. Pure.
 
 use super::block::find;
+use super::keys::spelled;
 
 /// A binding in tmux's prefix table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bound {
-    /// The key, as it is written.
+    /// The key, in its one spelling.
     pub key: String,
     /// What it does.
     pub command: String,
@@ -22,8 +23,8 @@ impl Bound {
     }
 }
 
-/// Returns the bindings of the prefix table that a configuration leaves, our block passed over. Files that it reads in
-/// and lines under conditions it cannot know: a running server tells those.
+/// Returns the bindings of the prefix table that a configuration leaves, our block passed over. Lines under conditions and
+/// what plugins bind it cannot know: a running server tells those.
 pub fn of_config(config: &[u8]) -> Vec<Bound> {
     let ours = find(config).ok().flatten().unwrap_or(0..0);
     let mut bound: Vec<Bound> = Vec::new();
@@ -35,17 +36,56 @@ pub fn of_config(config: &[u8]) -> Vec<Bound> {
             continue;
         }
         let text = String::from_utf8_lossy(line);
-        match Line::read(&text) {
-            Some(Line::Bind(key, command)) => {
-                bound.retain(|bound| bound.key != key);
-                bound.push(Bound { key, command, line: place + 1, text: text.trim().to_owned() });
+        for command in commands(&text) {
+            match Line::read(command) {
+                Some(Line::Bind(key, command)) => {
+                    bound.retain(|bound| bound.key != key);
+                    bound.push(Bound { key, command, line: place + 1, text: text.trim().to_owned() });
+                }
+                Some(Line::Unbind(key)) => bound.retain(|bound| bound.key != key),
+                Some(Line::UnbindAll) => bound.clear(),
+                None => {}
             }
-            Some(Line::Unbind(key)) => bound.retain(|bound| bound.key != key),
-            Some(Line::UnbindAll) => bound.clear(),
-            None => {}
         }
     }
     bound
+}
+
+/// Returns the files that a configuration reads in, as they are named there. Patterns and formats are left out.
+pub fn sources(config: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(config);
+    let mut files = Vec::new();
+    for mut rest in text.lines().flat_map(commands) {
+        if !matches!(word(&mut rest).as_deref(), Some("source" | "source-file")) {
+            continue;
+        }
+        while let Some(file) = word(&mut rest) {
+            if !file.starts_with('-') && !file.contains(['*', '?', '#']) {
+                files.push(file);
+            }
+        }
+    }
+    files
+}
+
+/// Splits a line into its commands: at each `;` outside of quotes that no backslash makes part of a binding.
+fn commands(line: &str) -> Vec<&str> {
+    let (mut commands, mut start, mut quote, mut before) = (Vec::new(), 0, None, ' ');
+    for (at, letter) in line.char_indices() {
+        match (quote, letter) {
+            (None, '#') if before.is_whitespace() => break,
+            (None, ';') if before != '\\' => {
+                commands.push(&line[start..at]);
+                start = at + 1;
+            }
+            (None, '\'' | '"') if before != '\\' => quote = Some(letter),
+            (Some(open), letter) if open == letter && (before != '\\' || open == '\'') => quote = None,
+            _ => {}
+        }
+        before = letter;
+    }
+    commands.push(&line[start..]);
+    commands
 }
 
 /// Returns the bindings that `list-keys -T prefix` lists.
@@ -94,9 +134,25 @@ impl Line {
                 return Some(Line::UnbindAll);
             }
         };
-        let command = rest.split_whitespace().collect::<Vec<_>>().join(" ");
+        let key = spelled(&key).unwrap_or(key);
+        let command = without_comment(rest).split_whitespace().collect::<Vec<_>>().join(" ");
         Some(if is_bind { Line::Bind(key, command) } else { Line::Unbind(key) })
     }
+}
+
+/// Cuts a comment off: a `#` at the beginning of a word, outside of quotes.
+fn without_comment(text: &str) -> &str {
+    let (mut quote, mut before) = (None, ' ');
+    for (at, letter) in text.char_indices() {
+        match (quote, letter) {
+            (None, '#') if before.is_whitespace() => return &text[..at],
+            (None, '\'' | '"') if before != '\\' => quote = Some(letter),
+            (Some(open), letter) if open == letter && (before != '\\' || open == '\'') => quote = None,
+            _ => {}
+        }
+        before = letter;
+    }
+    text
 }
 
 /// Takes one word off, unquoted. A comment or the end of a command ends the line.
@@ -136,11 +192,11 @@ mod tests {
     fn bindings_behind_the_prefix_are_found() {
         let config = "\
 set -g mouse on
-bind S choose-session
+bind S choose-session   # mine
   bind-key -r -N 'go on' Tab   next-window
 bind -n g display x
 bind -T copy-mode-vi y send -X copy
-bind -Tprefix '\"' split-window
+bind -Tprefix '\"' split-window -c '#{pane_current_path} # no'
 # bind B kill-server
 bind \\; last-pane
 ";
@@ -149,10 +205,29 @@ bind \\; last-pane
             [
                 ("S".into(), "choose-session".into(), 2),
                 ("Tab".into(), "next-window".into(), 3),
-                ("\"".into(), "split-window".into(), 6),
+                ("\"".into(), "split-window -c '#{pane_current_path} # no'".into(), 6),
                 (";".into(), "last-pane".into(), 8),
             ]
         );
+    }
+
+    #[test]
+    fn a_key_is_the_same_however_it_is_spelled() {
+        assert_eq!(keys("bind C-i last-window\n"), [("Tab".into(), "last-window".into(), 1)]);
+        assert_eq!(keys("bind tab x\nunbind Tab\nbind M-C-b y\n"), [("C-M-b".into(), "y".into(), 3)]);
+    }
+
+    #[test]
+    fn several_commands_of_a_line_are_told_apart() {
+        assert_eq!(keys("bind x a ; bind g b\n")[1], ("g".into(), "b".into(), 1));
+        assert_eq!(keys("bind x a \\; bind g b\nbind y 'c ; bind S d'\n").len(), 2);
+        assert_eq!(keys("set -g @a 1 # ; bind g b\n"), []);
+    }
+
+    #[test]
+    fn files_that_are_read_in_are_named() {
+        let config = b"source-file -q ~/.tmux/keys.conf 'a b'; source $HOME/x\n# source y\nsource ~/*.conf\n";
+        assert_eq!(sources(config), ["~/.tmux/keys.conf", "a b", "$HOME/x"]);
     }
 
     #[test]

@@ -53,15 +53,16 @@ pub fn commands(program: &str, keys: &Keys) -> String {
     }
     // Each stays right when the file is read again, whether or not a line above sets the option anew.
     text.push_str(&format!(
-        "if-shell -F '#{{?#{{m:*@herdbook_status*,#{{status-right}}}},0,1}}' \"set-option -ga status-right '{SEGMENT}'\"\n",
+        "if-shell -F '#{{?#{{m:*@herdbook_status*,#{{status-left}}#{{status-right}}}},0,1}}' \"set-option -ga status-right '{SEGMENT}'\"\n",
     ));
     text.push_str("if-shell -F '#{e|<:#{status-right-length},80}' 'set-option -g status-right-length 80'\n");
     text.push_str("if-shell -F '#{e|>:#{status-interval},2}' 'set-option -g status-interval 2'\n");
     text
 }
 
-/// Returns the configuration with our block: in the place of the old one, or at the end. `asked` are the keys to
-/// remember, `bound` those of them that are bound.
+/// Returns the configuration with our block: in the place of the old one, or at the end. There it goes as well when a
+/// line behind it sets `status-right` anew, which would take our segment out. `asked` are the keys to remember, `bound`
+/// those of them that are bound.
 ///
 /// # Errors
 /// See [`Damage`].
@@ -79,6 +80,11 @@ pub fn put(config: Option<&[u8]>, program: &str, asked: &Keys, bound: &Keys) -> 
         format!("{text}{KEYS}{asked}\n{}{END}\n", commands(program, bound)).into_bytes()
     };
     if let Some(found) = find(old)? {
+        if sets_status(&old[found.end..])
+            && let Left::Bytes(rest) = take(old)?
+        {
+            return put(Some(&rest), program, asked, bound);
+        }
         let ours = &old[found.clone()];
         let text = block(has_line(ours, MADE), has_line(ours, ENDED));
         return Ok([&old[..found.start], &text, &old[found.end..]].concat());
@@ -154,6 +160,20 @@ pub fn find(config: &[u8]) -> Result<Option<Range<usize>>, Damage> {
     }
 }
 
+/// True when a line sets `status-right` to something without our segment, and does not only add to it.
+fn sets_status(config: &[u8]) -> bool {
+    config.split(|byte| *byte == b'\n').any(|line| {
+        let line = String::from_utf8_lossy(line);
+        let mut words = line.split_whitespace();
+        let is_set = matches!(words.next(), Some("set" | "set-option"));
+        let (flags, rest): (Vec<&str>, Vec<&str>) = words.partition(|word| word.starts_with('-'));
+        is_set
+            && !line.contains("@herdbook_status")
+            && rest.first() == Some(&"status-right")
+            && !flags.first().is_some_and(|flags| flags.contains('a'))
+    })
+}
+
 fn has_line(block: &[u8], wanted: &str) -> bool {
     block.split(|byte| *byte == b'\n').any(|line| line.trim_ascii() == wanted.as_bytes())
 }
@@ -199,11 +219,11 @@ mod tests {
 # Keys: next=Tab,skip=S,popup=g,return=B
 set-option -g @herdbook_program "/usr/bin/herdbook"
 set-option -g @herdbook_status ' #(#{q:@herdbook_program} status --format tmux)'
-bind-key -T prefix Tab run-shell -b '#{q:@herdbook_program} next --client #{q:client_tty} >/dev/null || [ $? -lt 126 ]'
-bind-key -T prefix S run-shell -b '#{q:@herdbook_program} skip >/dev/null; #{q:@herdbook_program} next --client #{q:client_tty} >/dev/null || [ $? -lt 126 ]'
-bind-key -T prefix g run-shell -b '#{q:@herdbook_program} popup --open --client #{q:client_tty} >/dev/null || [ $? -lt 126 ]'
-bind-key -T prefix B run-shell -b '#{q:@herdbook_program} return --client #{q:client_tty} >/dev/null || [ $? -lt 126 ]'
-if-shell -F '#{?#{m:*@herdbook_status*,#{status-right}},0,1}' "set-option -ga status-right '#{E:@herdbook_status}'"
+bind-key -T prefix Tab run-shell -b '#{q:@herdbook_program} next --client #{q:client_tty} >/dev/null; case $? in 126|127) echo cannot run #{q:@herdbook_program}; esac'
+bind-key -T prefix S run-shell -b '#{q:@herdbook_program} skip >/dev/null; #{q:@herdbook_program} next --client #{q:client_tty} >/dev/null; case $? in 126|127) echo cannot run #{q:@herdbook_program}; esac'
+bind-key -T prefix g run-shell -b '#{q:@herdbook_program} popup --open --client #{q:client_tty} >/dev/null; case $? in 126|127) echo cannot run #{q:@herdbook_program}; esac'
+bind-key -T prefix B run-shell -b '#{q:@herdbook_program} return --client #{q:client_tty} >/dev/null; case $? in 126|127) echo cannot run #{q:@herdbook_program}; esac'
+if-shell -F '#{?#{m:*@herdbook_status*,#{status-left}#{status-right}},0,1}' "set-option -ga status-right '#{E:@herdbook_status}'"
 if-shell -F '#{e|<:#{status-right-length},80}' 'set-option -g status-right-length 80'
 if-shell -F '#{e|>:#{status-interval},2}' 'set-option -g status-interval 2'
 # <<< herdbook <<<
@@ -248,6 +268,29 @@ if-shell -F '#{e|>:#{status-interval},2}' 'set-option -g status-interval 2'
         // The line before got its end from us; what follows needs it now.
         assert_eq!(take(&new), Ok(Left::Bytes(b"set -g mouse on\nbind r source ~/.tmux.conf\n".to_vec())));
         assert_eq!(key_word(";"), "\";\"");
+    }
+
+    #[test]
+    fn a_block_goes_behind_what_would_take_its_segment_out() {
+        let block = String::from_utf8(put_default(Some(b""))).unwrap();
+        let moved = |before: &str, after: &str| {
+            let new = put_default(Some(format!("{before}{block}{after}").as_bytes()));
+            let text = String::from_utf8(new.clone()).unwrap();
+            assert_eq!(put_default(Some(&new)), new, "a second time changes nothing");
+            assert_eq!(take(&new), Ok(Left::Bytes(format!("{before}{after}").into_bytes())));
+            text == format!("{before}{after}{block}")
+        };
+        assert!(moved("set -g mouse on\n", "set -g status-right 'mine -a'\nbind r x\n"));
+        assert!(moved("", "  set-option -gq status-right \"\"\n"));
+        for after in [
+            "set -ga status-right x\n",
+            "set -g status-right-length 9\n",
+            "# set -g status-right x\n",
+            "set -g status-right '#{E:@herdbook_status}'\n",
+            "",
+        ] {
+            assert!(!moved("set -g status-right x\n", after) || after.is_empty(), "{after}");
+        }
     }
 
     #[test]

@@ -5,12 +5,16 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use super::bindings::{Bound, of_config, sources};
 use super::block::{Damage, find};
 use super::servers::Running;
 use crate::env::Env;
 
 /// A configuration is not longer.
 const LONGEST: u64 = 4 << 20;
+
+/// So many files are read for their bindings.
+const MOST_FILES: usize = 64;
 
 /// Why a configuration is not changed.
 #[derive(Debug, thiserror::Error)]
@@ -98,6 +102,29 @@ impl ConfigFile {
         Err(refusal.into())
     }
 
+    /// Returns what it binds, with the file of each: itself, and the files that it reads in.
+    pub fn bindings(&self, home: Option<&str>) -> Vec<(Bound, PathBuf)> {
+        let (mut bound, mut known) = (Vec::new(), vec![self.path.clone()]);
+        let mut files = vec![(self.path.clone(), self.bytes.clone().unwrap_or_default())];
+        while let Some((path, bytes)) = files.pop() {
+            for named in sources(&bytes) {
+                let short = named.strip_prefix("~/").or_else(|| named.strip_prefix("$HOME/"));
+                let file = match (short, home) {
+                    (Some(short), Some(home)) => Path::new(home).join(short),
+                    _ => PathBuf::from(named),
+                };
+                if file.is_absolute() && known.len() < MOST_FILES && !known.contains(&file) {
+                    known.push(file.clone());
+                    if let Ok(ConfigFile { bytes: Some(bytes), .. }) = ConfigFile::read(&file) {
+                        files.push((file, bytes));
+                    }
+                }
+            }
+            bound.extend(of_config(&bytes).into_iter().map(|bound| (bound, path.clone())));
+        }
+        bound
+    }
+
     /// Names its damage.
     pub fn damaged(&self, source: Damage) -> Refusal {
         Refusal::Damaged { path: self.path.clone(), source }
@@ -123,11 +150,26 @@ pub fn candidates(env: &Env, servers: &[Running]) -> Result<Vec<PathBuf>, Refusa
     let (own, others) = servers.split_at(usize::from(env.tmux.is_some()).min(servers.len()));
     let mut places = Vec::new();
     for place in read_by(own).into_iter().chain(usual).chain(read_by(others)) {
+        let place = local_of(&place).unwrap_or(place);
         if !places.contains(&place) {
             places.push(place);
         }
     }
     Ok(places)
+}
+
+/// Returns the file beside a configuration that runs its own lines as a shell script (as "Oh my tmux!" does): it reads
+/// that one, too, and there the user's own lines belong. In the script, ours would be run by the shell.
+fn local_of(place: &Path) -> Option<PathBuf> {
+    fs::metadata(place).ok().filter(|found| found.is_file() && found.len() <= LONGEST)?;
+    let bytes = fs::read(place).ok()?;
+    let is_script = bytes.split(|byte| *byte == b'\n').any(|line| {
+        let line = String::from_utf8_lossy(line);
+        line.contains("cut -c3- ") && line.contains("| sh -s ") && line.contains("TMUX_CONF")
+    });
+    let mut name = place.as_os_str().to_owned();
+    name.push(".local");
+    is_script.then(|| name.into())
 }
 
 /// True when the file has our block, or what is left of one.
@@ -142,7 +184,10 @@ pub fn has_block(path: &Path) -> bool {
 /// There is no home.
 pub fn in_use(env: &Env, servers: &[Running]) -> Result<PathBuf, Refusal> {
     let places = candidates(env, servers)?;
-    let is_there = |place: &&PathBuf| fs::symlink_metadata(place).is_ok();
+    let is_local = |place: &PathBuf| {
+        place.extension().is_some_and(|end| end == "local") && local_of(&place.with_extension("")).is_some()
+    };
+    let is_there = |place: &&PathBuf| fs::symlink_metadata(place).is_ok() || is_local(place);
     let chosen = places.iter().find(|place| has_block(place)).or_else(|| places.iter().find(is_there));
     let home = env.places.home.as_ref().map(PathBuf::from).ok_or(Refusal::NoHome)?;
     Ok(chosen.cloned().unwrap_or_else(|| home.join(".tmux.conf")))

@@ -30,22 +30,20 @@ impl Verb {
         }
     }
 
-    /// Returns the shell command of its binding. tmux expands the formats, quoted for the shell (`q:`). A command that
-    /// cannot be run (126, 127) is told by tmux; how ours ends it has said itself in the message line.
-    pub fn shell(self) -> &'static str {
-        match self {
-            Verb::Next => "#{q:@herdbook_program} next --client #{q:client_tty} >/dev/null || [ $? -lt 126 ]",
-            Verb::Skip => {
-                "#{q:@herdbook_program} skip >/dev/null; \
-                 #{q:@herdbook_program} next --client #{q:client_tty} >/dev/null || [ $? -lt 126 ]"
-            }
-            Verb::Popup => {
-                "#{q:@herdbook_program} popup --open --client #{q:client_tty} >/dev/null || [ $? -lt 126 ]"
-            }
-            Verb::Return => {
-                "#{q:@herdbook_program} return --client #{q:client_tty} >/dev/null || [ $? -lt 126 ]"
-            }
-        }
+    /// Returns the shell command of its binding. tmux expands the formats, quoted for the shell (`q:`). A program that
+    /// cannot be run (126, 127) is told over the pane, where tmux shows what a command prints; how ours ends it has said
+    /// itself in the message line, and a picker that goes with its client (129) has nothing to say.
+    pub fn shell(self) -> String {
+        let before = if self == Verb::Skip { "#{q:@herdbook_program} skip >/dev/null; " } else { "" };
+        let words = match self {
+            Verb::Next | Verb::Skip => "next",
+            Verb::Popup => "popup --open",
+            Verb::Return => "return",
+        };
+        format!(
+            "{before}#{{q:@herdbook_program}} {words} --client #{{q:client_tty}} >/dev/null; \
+             case $? in 126|127) echo cannot run #{{q:@herdbook_program}}; esac"
+        )
     }
 }
 
@@ -95,10 +93,10 @@ impl FromStr for Keys {
             let bad = || BadKeys::Pair(pair.to_owned());
             let (name, key) = pair.split_once('=').ok_or_else(bad)?;
             let verb = Verb::ALL.into_iter().find(|verb| verb.name() == name).ok_or_else(bad)?;
-            if key != "none" && !is_key(key) {
-                return Err(BadKeys::Key(key.to_owned()));
-            }
-            keys.0[verb as usize] = (key != "none").then(|| key.to_owned());
+            keys.0[verb as usize] = match key {
+                "none" => None,
+                key => Some(spelled(key).ok_or_else(|| BadKeys::Key(key.to_owned()))?),
+            };
         }
         let bound: Vec<&str> = keys.bound().map(|(_, key)| key).collect();
         for (place, key) in bound.iter().enumerate() {
@@ -120,17 +118,61 @@ impl fmt::Display for Keys {
     }
 }
 
-/// A name of a key as tmux spells them: modifiers, then one printable character or a word. Those that would need
-/// quoting in `--keys` itself are no keys to choose.
-fn is_key(key: &str) -> bool {
-    let mut name = key;
-    while let Some(rest) = ["C-", "M-", "S-"].iter().find_map(|modifier| name.strip_prefix(modifier)) {
+/// Names of keys that tmux knows, as it lists them (key-string.c of tmux 3.3), mouse and keypad left out.
+const NAMES: [&str; 26] = [
+    "F1", "F2", "F3", "F4", "F5", "F6", "F7", "F8", "F9", "F10", "F11", "F12", "IC", "DC", "Home", "End",
+    "NPage", "PPage", "BTab", "Tab", "Space", "BSpace", "Enter", "Escape", "Up", "Down",
+];
+/// The same, and what else they may be called.
+const OTHER_NAMES: [(&str, &str); 8] = [
+    ("Left", "Left"),
+    ("Right", "Right"),
+    ("Insert", "IC"),
+    ("Delete", "DC"),
+    ("PageUp", "PPage"),
+    ("PgUp", "PPage"),
+    ("PageDown", "NPage"),
+    ("PgDn", "NPage"),
+];
+
+/// Returns the one spelling of a key, whatever its writer called it: modifiers in one order, then one printable
+/// character or a name that tmux knows. Nothing for what is no key: tmux would refuse the line at every start.
+pub fn spelled(key: &str) -> Option<String> {
+    let (mut name, mut held) = (key, [false; 3]);
+    if let Some(letter) = key.strip_prefix('^').filter(|letter| letter.len() == 1) {
+        (name, held[0]) = (letter, true);
+    }
+    let modifiers = ["C-", "M-", "S-"];
+    loop {
+        let rest = name.get(2..).filter(|rest| !rest.is_empty());
+        let modifier = name
+            .get(..2)
+            .and_then(|start| modifiers.iter().position(|modifier| modifier.eq_ignore_ascii_case(start)));
+        let (Some(rest), Some(modifier)) = (rest, modifier) else { break };
+        held[modifier] = true;
         name = rest;
     }
-    match name.as_bytes() {
-        [letter] => letter.is_ascii_graphic(),
-        letters => letters.len() > 1 && letters.iter().all(u8::is_ascii_alphanumeric),
+    let known = |name: &str| {
+        let one = NAMES.into_iter().find(|known| known.eq_ignore_ascii_case(name));
+        let other = || OTHER_NAMES.into_iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
+        one.or_else(|| other().map(|(_, known)| known)).map(str::to_owned)
+    };
+    let mut spelled = match name.as_bytes() {
+        [letter] if letter.is_ascii_graphic() => name.to_owned(),
+        [_] => return None,
+        _ => known(name)?,
+    };
+    if held[0] && spelled.len() == 1 {
+        // A terminal sends one byte for both.
+        spelled.make_ascii_lowercase();
+        let same = [("i", "Tab"), ("m", "Enter"), ("[", "Escape"), ("@", "Space")];
+        if let Some((_, name)) = same.into_iter().find(|(letter, _)| *letter == spelled) {
+            held[0] = name == "Space";
+            spelled = name.to_owned();
+        }
     }
+    let held = modifiers.into_iter().zip(held).filter(|(_, held)| *held).map(|(modifier, _)| modifier);
+    Some(held.collect::<String>() + &spelled)
 }
 
 #[cfg(test)]
@@ -153,9 +195,60 @@ mod tests {
         for text in ["next", "jump=g", "=g"] {
             assert_eq!(refused(text), BadKeys::Pair(text.into()));
         }
-        for key in ["", "a b", "C-", "g; kill-server", "é"] {
+        for key in ["", "a b", "C-", "g; kill-server", "é", "foo", "F13", "C-foo", "éa", "-é"] {
             assert_eq!(refused(&format!("next={key}")), BadKeys::Key(key.into()));
         }
         assert_eq!(refused("next=g"), BadKeys::Twice("g".into()));
+        assert_eq!(refused("skip=C-i"), BadKeys::Twice("Tab".into()));
+    }
+
+    #[test]
+    fn only_a_program_that_cannot_be_run_is_told_over_the_pane() {
+        for verb in Verb::ALL {
+            for (code, told) in [
+                (0, ""),
+                (5, ""),
+                (129, ""),
+                (126, "cannot run sh -c exit 126 x\n"),
+                (127, "cannot run sh -c exit 127 x\n"),
+            ] {
+                let program = format!("sh -c 'exit {code}' x");
+                let shell = verb
+                    .shell()
+                    .replace("#{q:@herdbook_program}", &program)
+                    .replace("#{q:client_tty}", "/dev/null");
+                let ran = herdbook_machine::Command::new("sh").args(["-c", &shell]).run().unwrap();
+                assert_eq!(
+                    (ran.code, String::from_utf8_lossy(&ran.stdout).as_ref()),
+                    (Some(0), told),
+                    "{shell}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_key_has_one_spelling() {
+        for (written, key) in [
+            ("g", "g"),
+            ("S", "S"),
+            ("tab", "Tab"),
+            ("C-i", "Tab"),
+            ("C-S-i", "S-Tab"),
+            ("C-M", "Enter"),
+            ("c-G", "C-g"),
+            ("M-C-x", "C-M-x"),
+            ("S-M-up", "M-S-Up"),
+            ("PgDn", "NPage"),
+            ("Insert", "IC"),
+            ("C-@", "C-Space"),
+            ("C--", "C--"),
+            ("^a", "C-a"),
+            ("^", "^"),
+            ("-", "-"),
+            ("C-", ""),
+        ] {
+            assert_eq!(spelled(written).unwrap_or_default(), key, "{written}");
+        }
     }
 }

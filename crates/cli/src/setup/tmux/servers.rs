@@ -70,6 +70,31 @@ impl Running {
         Some(program.trim_end_matches('\n').to_owned()).filter(|program| !program.is_empty())
     }
 
+    /// True when its status line shows our segment, wherever in it.
+    pub fn has_segment(&self) -> bool {
+        let options = self.ask(&["show-options", "-g"]).unwrap_or_default();
+        let is_status = |line: &&str| line.starts_with("status-") && line.contains("@herdbook_status");
+        options.lines().any(|line| is_status(&line))
+    }
+
+    /// Why nobody sees our segment there, though it has it; nothing when it is seen.
+    pub fn hides_segment(&self) -> Option<&'static str> {
+        let options = self.ask(&["show-options", "-g"]).ok()?;
+        let shows = |line: &str| {
+            line.starts_with("status-format[")
+                && (line.contains("status-right") || line.contains("@herdbook_status"))
+        };
+        if options.lines().any(|line| line == "status off") {
+            Some("its status line is off")
+        } else if options.lines().any(|line| line.starts_with("status-format["))
+            && !options.lines().any(shows)
+        {
+            Some("its status-format does not show status-right")
+        } else {
+            None
+        }
+    }
+
     /// Gives it our commands. `defaults` are tmux's own bindings, for keys that are ours no more.
     ///
     /// # Errors

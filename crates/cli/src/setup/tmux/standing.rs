@@ -52,7 +52,7 @@ pub fn standing(env: &Env) -> Result<Standing, String> {
     let asked = block::keys(bytes).unwrap_or_default();
     let mut bound = asked.clone();
     // As `install` would: what the user has bound stays theirs.
-    for clash in clashes(&asked, &config, &servers, &[]) {
+    for clash in clashes(&asked, &config, env.home(), &servers, &[]) {
         if clash.place != Place::Default {
             bound.drop(clash.verb);
         }
