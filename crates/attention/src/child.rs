@@ -22,6 +22,8 @@ impl Attention {
         }
         out.extend(self.end(child, at, cause));
         self.sessions.remove(child);
+        // Its own children were named first: they are the root's, too.
+        self.child_sessions.values_mut().filter(|of| *of == child).for_each(|of| of.clone_from(&root));
         self.child_sessions.insert(child.clone(), root);
         true
     }
@@ -41,13 +43,17 @@ impl Attention {
         let root = self.child_sessions.get(&seen.session)?;
         let key = seen.session.as_str();
         let id = key.strip_prefix(&format!("{}-", seen.host)).unwrap_or(key).to_owned();
-        let runs = self.sessions.get(root).is_some_and(|session| session.children.contains(&id));
+        let known = self.sessions.get(root);
+        let runs = known.is_some_and(|session| session.children.contains(&id));
+        let waits =
+            known.is_some_and(|session| session.waits.iter().any(|wait| wait.agent.as_ref() == Some(&id)));
         let signal = match &seen.signal {
             Signal::ChildOf { .. } if !is_news => Signal::Alive,
             Signal::ChildOf { .. } | Signal::SessionStarted { .. } | Signal::PromptSubmitted { .. } => {
                 Signal::AgentStarted { id: id.clone() }
             }
-            Signal::TurnEnded { .. } | Signal::SessionEnded if !runs => Signal::Alive,
+            // Also one that no longer counts as running asks no more once it is over.
+            Signal::TurnEnded { .. } | Signal::SessionEnded if !runs && !waits => Signal::Alive,
             Signal::TurnEnded { .. } | Signal::SessionEnded => Signal::AgentStopped { id: Some(id.clone()) },
             other => other.clone(),
         };

@@ -2,6 +2,8 @@
 //!
 //! Sources of the rules: NOTES sections 5 to 7 of the host facts and the field cases named beside each rule.
 
+use std::cell::Cell;
+
 use herdbook_events::observation::{Observation, Signal, ToolUse};
 use herdbook_events::{SessionKey, WaitKind};
 
@@ -311,12 +313,28 @@ impl Attention {
             fingerprint: tool.fingerprint.clone(),
             stamp_ms: cause.stamp_ms,
         });
+        // Without ids the end of one of several equal calls answers one request: the others wait for theirs.
+        let equal_open = match &tool.id {
+            None => {
+                session.open_tools.iter().filter(|o| o.agent == *agent && same_tool(&o.tool, tool)).count()
+            }
+            Some(_) => 0,
+        };
+        let is_asked = |wait: &Wait| wait.tool.as_ref().is_some_and(|asked| same_tool(asked, tool));
+        let equal_waits = session.waits.iter().filter(|wait| wait.agent == *agent && is_asked(wait)).count();
+        let answered = Cell::new(equal_waits.saturating_sub(equal_open).max(1));
+        let is_answered = |wait: &Wait| {
+            let left = answered.get();
+            let is_next = is_asked(wait) && left > 0;
+            answered.set(left - usize::from(is_next));
+            is_next
+        };
         out.extend(self.close(key, at, cause, |wait| {
             if !wait.is_blocking() || wait.agent != *agent {
                 return false;
             }
             // Its own answer, or the end of a call that only started after the request.
-            wait.tool.as_ref().is_some_and(|asked| same_tool(asked, tool))
+            is_answered(wait)
                 || open.as_ref().is_some_and(|open| match (open.stamp_ms, wait.stamp_ms) {
                     (Some(started), Some(asked)) => started > asked + SIBLING_MS,
                     _ => open.started.at_ms > wait.opened.at_ms + SIBLING_MS,

@@ -449,7 +449,6 @@ impl Attention {
         }
         session.note(at, cause);
         session.enter(Phase::Ended, at);
-        self.child_sessions.retain(|_, parent| parent != key);
         session.hidden_by = None;
         self.links_changed |= self.hooked.remove(key);
         session.children.clear();
@@ -495,8 +494,10 @@ impl Attention {
         };
         let sessions = std::mem::take(&mut self.sessions);
         self.sessions = sessions.into_iter().filter(|(_, session)| is_kept(session)).collect();
-        let sessions = &self.sessions;
+        let (sessions, tombstones) = (&self.sessions, &self.tombstones);
         self.hooked.retain(|key| sessions.contains_key(key));
+        // A child may speak after its session ended, and is no session of its own then either.
+        self.child_sessions.retain(|_, root| sessions.contains_key(root) || tombstones.contains_key(root));
     }
 }
 

@@ -5,15 +5,27 @@ use herdbook_events::{Reason, SessionKey, WaitKind};
 
 use crate::fold::new_wait;
 use crate::herd::{Attention, registered, transition};
-use crate::session::{Cause, Moment, Phase, Transition, Wait};
+use crate::session::{Cause, Moment, OpenTool, Phase, Session, Transition, Wait};
 
 /// `idle` reminders come 60 s after the turn; one that follows activity this closely is about an older turn.
 const REMINDER_QUIET_MS: u64 = 30_000;
 
-/// True when a reminder's text quotes what a call is about.
-fn is_named(tool: &ToolUse, message: &str) -> bool {
-    let about = tool.fingerprint.split_once('\0').map_or("", |(_, about)| about);
-    !about.is_empty() && message.contains(about)
+/// The call that asks, by a reminder's text: the one that it quotes, at the greatest length, else the last one. None
+/// where each is asked about already; true where it is quoted.
+fn asking<'a>(session: &'a Session, message: &str) -> Option<(&'a OpenTool, bool)> {
+    let about = |open: &'a OpenTool| open.tool.fingerprint.split_once('\0').map_or("", |(_, about)| about);
+    let is_alike = |tool: &ToolUse, open: &OpenTool| tool.fingerprint == open.tool.fingerprint;
+    let is_free = |open: &&OpenTool| {
+        let calls = session.open_tools.iter().filter(|other| is_alike(&other.tool, open)).count();
+        let waits = session.waits.iter().filter_map(|wait| wait.tool.as_ref());
+        calls > waits.filter(|asked| is_alike(asked, open)).count()
+    };
+    let open = || session.open_tools.iter().filter(|open| !open.tool.starts_agent);
+    let named = open().filter(|open| !about(open).is_empty() && message.contains(about(open)));
+    match named.max_by_key(|open| about(open).len()) {
+        Some(named) => Some(named).filter(is_free).map(|named| (named, true)),
+        None => open().rev().find(is_free).map(|last| (last, false)),
+    }
 }
 
 /// The parts of [`Signal::TurnEnded`].
@@ -109,6 +121,11 @@ impl Attention {
             return;
         }
         let blocked = session.waits.iter().any(Wait::is_blocking);
+        let asking = asking(session, message);
+        // Dialogs are shown one after the other: the next one may come before the call of the former one is over.
+        let is_next = asking.is_some_and(|(_, is_named)| {
+            is_named || session.waits.iter().all(|wait| wait.message != message)
+        });
         let opens = match kind {
             // 'Waiting for your input' confirms; it opens only where the turn's end was lost (case F-008).
             WaitKind::TurnEnd => {
@@ -120,15 +137,14 @@ impl Attention {
             // It comes seconds late: where the host sends requests, they decide (case F-021).
             WaitKind::Elicitation => !blocked && !session.elicits,
             WaitKind::Permission if session.asks_nobody => false,
+            WaitKind::Permission => !session.asks_by_request && (!blocked || is_next),
             _ => !blocked && !session.asks_by_request,
         };
         if opens {
             let returns = session.waits.is_empty();
-            let asking = session.open_tools.iter().rev().filter(|open| !open.tool.starts_agent);
-            let asking = asking.clone().find(|open| is_named(&open.tool, message)).or(asking.clone().next());
             let mut wait = new_wait(kind, None, None, message, cause);
             // The end of the call that asks is the answer.
-            if let (WaitKind::Permission | WaitKind::Question, Some(open)) = (kind, asking) {
+            if let (WaitKind::Permission | WaitKind::Question, Some((open, _))) = (kind, asking) {
                 (wait.agent, wait.tool) = (open.agent.clone(), Some(open.tool.clone()));
             }
             out.extend(self.open(key, at, cause, wait, None));

@@ -70,6 +70,14 @@ pub enum Problem {
         /// Where the others are.
         log: PathBuf,
     },
+    /// The daemon that was started lives, and does not answer yet.
+    #[error("the daemon, pid {pid}, does not answer yet: it may still read its journal")]
+    Slow {
+        /// Its process id.
+        pid: u32,
+        /// Where its words are.
+        log: PathBuf,
+    },
     /// The daemon could not be run by systemd.
     #[error("the daemon was not started by systemd")]
     Units(#[from] UnitsError),
@@ -157,6 +165,10 @@ impl Problem {
                 );
             }
             Problem::NotUp { log, .. } => return Some(format!("read {}", log.display()).into()),
+            Problem::Slow { log, .. } => {
+                let words = format!("`herdbook status` tells when it is up, {} what it does", log.display());
+                return Some(words.into());
+            }
             Problem::Units(UnitsError::Manager(_)) => {
                 Some("read `journalctl --user -u herdbook`, or run `herdbook up --no-systemd`")
             }

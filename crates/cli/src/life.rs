@@ -19,11 +19,13 @@ use crate::error::Problem;
 
 /// How long the daemon may take to write down what it holds.
 const END_PATIENCE: Timespec = Timespec { tv_sec: 15, tv_nsec: 0 };
+/// How long another `up` or `down` may take: it ends a daemon and starts one.
+pub const TURN_PATIENCE: Duration = Duration::from_secs(60);
 /// How often a lock that is taken is tried.
 const TRY_AGAIN: Duration = Duration::from_millis(20);
 
 /// The turn to start and end daemons of one state folder; over when it is dropped. So of two `up` at once the second
-/// finds the first one's daemon, and none ends it.
+/// finds the first one's daemon, and none ends it; an `up` never praises a daemon that a `down` is about to end.
 #[derive(Debug)]
 pub struct Turn {
     _lock: File,
@@ -51,6 +53,12 @@ impl Turn {
             }
         }
     }
+}
+
+/// Whether two paths lead to the same state folder.
+pub fn is_same_folder(one: &Path, other: &Path) -> bool {
+    let place = |path| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    one == other || place(one).is_some_and(|one| place(other) == Some(one))
 }
 
 /// What a running daemon is to this command.

@@ -13,12 +13,18 @@ use crate::payload::{self, HookPayload, UnreadablePayload};
 use crate::record::{Record, RecordView};
 use crate::types::HookDelivery;
 
+/// What is kept of an event's name, and of its detail, to say why a session is in its state.
+const FACT_LETTERS: usize = 256;
+
 /// Folds a hook call.
 pub(crate) fn hook(engine: &mut Engine, at: Moment, call: HookDelivery, out: &mut Outcome) {
     if !engine.deliveries.insert(call.delivery) {
         return;
     }
     let id = engine.next_id(at);
+    // A name given beside the payload is kept and folded as it is marked, so that a replay sees the same.
+    let native_event = call.native_event.map(|name| engine.redactor.text(&name).into_owned());
+    let call = HookDelivery { native_event, ..call };
     let event = match project(&call.host, call.native_event.as_deref(), &call.body) {
         Projected::Event(event) if !call.cut => event,
         Projected::Event(event) => {
@@ -128,9 +134,11 @@ fn fold(
 fn fact(event: &CanonicalEvent) -> String {
     let name = event.native_event.as_deref().unwrap_or("an unnamed event");
     let detail = ["tool_name", "notification_type", "source", "reason"];
+    // A dozen are kept a session, and names may be megabytes long.
+    let start = |text: &str| text.chars().take(FACT_LETTERS).collect::<String>();
     match detail.iter().find_map(|key| event.native_text(key)) {
-        Some(detail) => format!("{name} ({detail})"),
-        None => name.to_owned(),
+        Some(detail) => format!("{} ({})", start(name), start(&detail)),
+        None => start(name),
     }
 }
 

@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use herdbook_events::{CanonicalEvent, Family, Origin};
 use herdbook_redact::{clean_line, clip};
 
-/// So many hosts are told apart; what further ones send is not counted.
+/// So many hosts without a table are told apart; what further ones send is not counted.
 const HOSTS: usize = 32;
-/// So many different events a host (known and unknown ones apart), unknown fields, and versions are told apart.
+/// So many different events a host (known and unknown ones apart), unknown fields, and versions are told apart; the one
+/// that was not seen for the longest time makes room.
 const NAMES: usize = 64;
 /// Columns that are kept of a name.
 const NAME_COLUMNS: usize = 64;
@@ -93,18 +94,16 @@ impl Ledger {
         let sent = event.native_event.as_deref().unwrap_or("(unnamed)");
         let contract = herdbook_hosts::table(&event.host).and_then(|table| table.event(sent));
         if contract.is_some() || herdbook_hosts::is_beside(&event.host, sent) {
-            if let Some(known) = entry(&mut host.events, contract.map_or(sent, |contract| contract.name)) {
-                known.family = contract.and_then(|contract| contract.family);
-                known.seen.again(at_ms);
-            }
+            let known = entry(&mut host.events, contract.map_or(sent, |contract| contract.name));
+            known.family = contract.and_then(|contract| contract.family);
+            known.seen.again(at_ms);
         } else {
             again(&mut host.unknown_events, sent, at_ms);
         }
         for field in &news.fields {
-            if let Some(field) = entry(&mut host.unknown_fields, field) {
-                field.event = name(sent);
-                field.seen.again(at_ms);
-            }
+            let field = entry(&mut host.unknown_fields, field);
+            field.event = name(sent);
+            field.seen.again(at_ms);
         }
         let told = news.version.as_deref();
         if let Some(version) = told.or_else(|| VERSION_VARS.iter().find_map(|var| origin.var(var))) {
@@ -125,25 +124,52 @@ impl Ledger {
 
     fn host(&mut self, host: &str) -> Option<&mut Received> {
         let host = name(host);
-        if self.hosts.len() >= HOSTS && !self.hosts.contains_key(&host) {
-            return None;
+        // Whatever else calls itself a host takes no place from one that is known.
+        let is_known = |host: &str| herdbook_hosts::table(host).is_some();
+        if !is_known(&host) && !self.hosts.contains_key(&host) {
+            let unknown = self.hosts.keys().filter(|host| !is_known(host)).count();
+            if unknown >= HOSTS {
+                return None;
+            }
         }
         Some(self.hosts.entry(host).or_default())
     }
 }
 
 fn again(named: &mut Named, key: &str, at_ms: u64) {
-    if let Some(seen) = entry(named, key) {
-        seen.again(at_ms);
+    entry(named, key).again(at_ms);
+}
+
+fn entry<'a, T: Default + Last>(named: &'a mut Named<T>, key: &str) -> &'a mut T {
+    let key = name(key);
+    if named.len() >= NAMES && !named.contains_key(&key) {
+        let oldest = named.iter().min_by_key(|(_, one)| one.last_ms()).map(|(key, _)| key.clone());
+        oldest.and_then(|oldest| named.remove(&oldest));
+    }
+    named.entry(key).or_default()
+}
+
+/// When something came last.
+trait Last {
+    fn last_ms(&self) -> u64;
+}
+
+impl Last for Seen {
+    fn last_ms(&self) -> u64 {
+        self.last_ms
     }
 }
 
-fn entry<'a, T: Default>(named: &'a mut Named<T>, key: &str) -> Option<&'a mut T> {
-    let key = name(key);
-    if named.len() >= NAMES && !named.contains_key(&key) {
-        return None;
+impl Last for SeenEvent {
+    fn last_ms(&self) -> u64 {
+        self.seen.last_ms
     }
-    Some(named.entry(key).or_default())
+}
+
+impl Last for SeenField {
+    fn last_ms(&self) -> u64 {
+        self.seen.last_ms
+    }
 }
 
 /// A foreign name as it is kept: one short line that acts on no terminal.

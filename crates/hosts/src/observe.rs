@@ -3,11 +3,16 @@
 use herdbook_events::observation::{Facts, Observation, PaneRef, Signal, Source, ToolUse, WaitKind};
 use herdbook_events::{CanonicalEvent, Field, Origin, Process, SessionKey};
 use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
 
+use crate::project::lower_hex;
 use crate::{canonical_text, claude, codex, copilot, cursor, droid, gemini, opencode};
 
 /// The longest message text kept from a host, in bytes.
 const MESSAGE_BYTES: usize = 4_096;
+/// What tells a request, a call or a subagent from another is kept in this many bytes at most, a longer one as its hash:
+/// sessions remember dozens of them, and a call's input may be megabytes long.
+const IDENTITY_BYTES: usize = 1_024;
 
 /// What a host's `signals.rs` says about one event.
 #[derive(Debug, Default)]
@@ -56,13 +61,45 @@ pub fn observe(event: &CanonicalEvent, origin: &Origin) -> Vec<Observation> {
     let observation = |signal| Observation {
         session: session.clone(),
         host: event.host.clone(),
-        agent: reading.agent.clone(),
-        turn: event.lineage.turn.clone(),
+        agent: reading.agent.clone().map(identity),
+        turn: event.lineage.turn.clone().map(identity),
         source: Source::Hook,
         signal,
         facts: facts.clone(),
     };
-    reading.signals.into_iter().map(observation).collect()
+    reading.signals.into_iter().map(kept).map(observation).collect()
+}
+
+/// A signal with its ids as they are kept.
+fn kept(signal: Signal) -> Signal {
+    match signal {
+        Signal::AgentStarted { id } => Signal::AgentStarted { id: identity(id) },
+        Signal::AgentStopped { id } => Signal::AgentStopped { id: id.map(identity) },
+        Signal::Requested { request, kind, tool, message } => {
+            Signal::Requested { request: identity(request), kind, tool: kept_tool(tool), message }
+        }
+        Signal::Replied { request } => Signal::Replied { request: identity(request) },
+        Signal::ElicitationOpened { id, message } => {
+            Signal::ElicitationOpened { id: id.map(identity), message }
+        }
+        Signal::ElicitationClosed { id } => Signal::ElicitationClosed { id: id.map(identity) },
+        Signal::Asked { kind, tool, message, by_request } => {
+            Signal::Asked { kind, tool: kept_tool(tool), message, by_request }
+        }
+        Signal::ToolStarting(tool) => Signal::ToolStarting(kept_tool(tool)),
+        Signal::ToolOver(tool) => Signal::ToolOver(kept_tool(tool)),
+        other => other,
+    }
+}
+
+/// Hosts name tools and calls in ways of their own.
+fn kept_tool(tool: ToolUse) -> ToolUse {
+    ToolUse {
+        id: tool.id.map(identity),
+        fingerprint: identity(tool.fingerprint),
+        name: bounded(tool.name),
+        starts_agent: tool.starts_agent,
+    }
 }
 
 /// The pane the hook's environment names.
@@ -99,6 +136,11 @@ pub fn tool_use(event: &CanonicalEvent, agent_tools: &[&str]) -> ToolUse {
         fingerprint: format!("{name}\u{0}{about}"),
         name,
     }
+}
+
+/// An id or a fingerprint as it is kept.
+fn identity(text: String) -> String {
+    if text.len() <= IDENTITY_BYTES { text } else { format!("sha256:{}", lower_hex(&Sha256::digest(text))) }
 }
 
 /// Signals of a tool use that is about to start: that it starts, and the question it is where its name says so.
@@ -199,4 +241,45 @@ pub fn first_of(texts: impl IntoIterator<Item = Option<String>>, default: &str) 
 /// Returns the kind of wait a tool stands for by itself, from a host's list of question tools.
 pub fn question_kind(name: &str, tools: &[(&str, WaitKind)]) -> Option<WaitKind> {
     tools.iter().find(|(tool, _)| *tool == name).map(|(_, kind)| *kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Projected, project};
+
+    fn signals(host: &str, body: &str) -> Vec<Signal> {
+        let Projected::Event(event) = project(host, None, body.as_bytes()) else { panic!("{body}") };
+        observe(&event, &Origin::default()).into_iter().map(|seen| seen.signal).collect()
+    }
+
+    #[test]
+    fn what_is_remembered_of_a_call_is_short_and_still_tells_it_from_another() {
+        let long = "x".repeat(1 << 20);
+        let call = |event: &str, end: &str| {
+            let body = format!(
+                r#"{{"session_id":"1","hook_event_name":"{event}","tool_name":"{long}","tool_input":{{"content":"{long}{end}"}},"tool_use_id":"{long}{end}"}}"#
+            );
+            match signals("claude", &body).swap_remove(0) {
+                Signal::ToolStarting(tool) | Signal::ToolOver(tool) => tool,
+                other => panic!("{other:?}"),
+            }
+        };
+        let started = call("PreToolUse", "a");
+        assert_eq!(call("PostToolUse", "a"), started);
+        let other = call("PreToolUse", "b");
+        assert!(other.id != started.id && other.fingerprint != started.fingerprint);
+        assert_eq!((started.id.unwrap().len(), started.fingerprint.len()), (71, 71), "a hash");
+        assert!(started.name.len() <= MESSAGE_BYTES + '…'.len_utf8());
+        let asked = format!(
+            r#"{{"hook_event_name":"permission.asked","properties":{{"id":"{long}","sessionID":"s","permission":"bash","metadata":{{"command":"{long}"}}}}}}"#
+        );
+        let replied = format!(
+            r#"{{"hook_event_name":"permission.replied","properties":{{"requestID":"{long}","sessionID":"s"}}}}"#
+        );
+        let (asked, replied) = (signals("opencode", &asked), signals("opencode", &replied));
+        let [Signal::Requested { request, tool, .. }] = &asked[..] else { panic!("{asked:?}") };
+        assert_eq!(replied, [Signal::Replied { request: request.clone() }]);
+        assert_eq!((request.len(), tool.fingerprint.len()), (71, 71));
+    }
 }

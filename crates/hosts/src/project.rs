@@ -81,6 +81,10 @@ pub fn project(host: &str, native_event: Option<&str>, body: &[u8]) -> Projected
     }
 }
 
+pub(crate) fn lower_hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// Returns the idempotency key of the reference: SHA-256 in lower-case hex over `{"event","native","target"}` as
 /// ECMAScript prints it. It names content; two equal events have one key.
 pub fn idempotency_key(family: Family, native: &RawValue, host: &str) -> String {
@@ -88,7 +92,7 @@ pub fn idempotency_key(family: Family, native: &RawValue, host: &str) -> String 
     hash.update(format!("{{\"event\":\"{}\",\"native\":", family.as_str()));
     hash.update(canonical_text(native));
     hash.update(format!(",\"target\":\"{host}\"}}"));
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    lower_hex(&hash.finalize())
 }
 
 /// Returns the working directory an event tells: its own `cwd`, else the first workspace root where the host

@@ -10,7 +10,7 @@ use crate::tmux::Pane;
 const DEEPEST: usize = 64;
 
 /// Words of a host's command line with which it serves another program or does one job and ends: no human sits at it.
-/// A word that begins with a dash counts anywhere, another one only as the first word that does not (the subcommand).
+/// A word that begins with a dash counts anywhere, another one only where the subcommand may stand.
 const ASIDE: &[(&str, &[&str])] = &[
     ("claude", &["-p", "--print", "mcp", "plugin", "doctor", "update", "install", "setup-token", "config"]),
     (
@@ -135,17 +135,26 @@ fn process_of(row: &Row) -> Process {
 fn is_aside(host: &str, argv: &[String]) -> bool {
     let Some((_, words)) = ASIDE.iter().find(|(known, _)| *known == host) else { return false };
     // An interpreter's own words come before the script; the agent's after it.
-    let script = argv.iter().rposition(|word| {
+    let script = argv.iter().position(|word| {
         let name = TreeProcess { argv: vec![word.clone()], ..TreeProcess::default() };
         host_of(&name) == Some(host)
     });
     let own = argv.get(script.unwrap_or(0) + 1..).unwrap_or_default();
     let own = own.split(|word| word == "--").next().unwrap_or_default();
-    let subcommand = own.iter().find(|word| !word.starts_with('-'));
-    own.iter()
-        .filter(|word| word.starts_with('-'))
-        .chain(subcommand)
-        .any(|word| words.contains(&word.split('=').next().unwrap_or_default()))
+    let is_listed = |word: &str| words.contains(&word.split('=').next().unwrap_or_default());
+    own.iter().filter(|word| word.starts_with('-')).any(|word| is_listed(word))
+        || subcommands(own).any(is_listed)
+}
+
+/// The words that may be the subcommand: up to the first one that does not follow an option. One that does may be the
+/// option's value, and then a later one is the subcommand.
+fn subcommands(own: &[String]) -> impl Iterator<Item = &str> {
+    let is_option = |at: usize| own.get(at).is_some_and(|word| word.starts_with('-'));
+    let follows_option = move |at: usize| {
+        at.checked_sub(1).is_some_and(|before| is_option(before) && !own[before].contains('='))
+    };
+    let first = (0..own.len()).find(|at| !is_option(*at) && !follows_option(*at)).unwrap_or(own.len());
+    (0..=first).filter(move |at| !is_option(*at)).filter_map(|at| own.get(at)).map(String::as_str)
 }
 
 #[cfg(test)]
@@ -236,6 +245,13 @@ mod tests {
             ("codex resume --last", true),
             ("codex --no-daemon", true),
             ("codex exec ls", false),
+            ("codex exec codex", false),
+            ("codex -m o3 -c a=b exec ls", false),
+            ("codex --full-auto exec ls", false),
+            ("codex --search=1 exec", false),
+            ("codex -m o3 fix exec", true),
+            ("codex resume exec", true),
+            ("gemini -p gemini", false),
             ("codex app-server --listen unix://", false),
             ("node --no-warnings /usr/lib/node_modules/@openai/codex/bin/codex.js exec ls", false),
             ("gemini --prompt=hi", false),

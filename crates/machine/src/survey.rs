@@ -3,7 +3,6 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -163,14 +162,20 @@ impl Proc {
                 // A kernel thread, or one that has just ended: so that it is not read again.
                 row.argv.push(String::new());
             }
-            row.is_own = fs::metadata(self.root().join(pid.to_string()))
-                .is_ok_and(|found| found.uid() == rustix::process::geteuid().as_raw());
+            row.is_own = self.owner(pid) == Some(rustix::process::geteuid().as_raw());
             row.has_screen = row.stat.tty != 0 && self.has_screen(pid);
             if parent > 1 {
                 asked.push(parent);
             }
         }
         table
+    }
+
+    /// Effective uid of a process. The folder's owner does not tell: it is root where the program may not be read, or
+    /// keeps itself from being dumped (proc_pid(5)).
+    fn owner(&self, pid: u32) -> Option<u32> {
+        let text = fs::read(self.root().join(pid.to_string()).join("status")).ok()?;
+        effective_uid(&String::from_utf8_lossy(&text))
     }
 
     /// Whether standard input or output is a terminal. A server that a program in a terminal started has pipes there.
@@ -208,7 +213,26 @@ impl Proc {
     }
 }
 
+/// The second number after `Uid:` (proc_pid_status(5)).
+fn effective_uid(status: &str) -> Option<u32> {
+    let uids = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    uids.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
 fn is_console(link: &Path) -> bool {
     let name = link.as_os_str().as_bytes();
     name.strip_prefix(b"/dev/").is_some_and(|name| name.starts_with(b"tty") || name == b"console")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_owner_is_the_effective_uid_and_not_who_owns_the_folder() {
+        assert_eq!(effective_uid("Name:\tclaude\nUid:\t1000\t0\t0\t0\nGid:\t7\t7\t7\t7\n"), Some(0));
+        assert_eq!(effective_uid("Name:\tUid:\n"), None);
+        // As another user sees it: the folder of a process that cannot be dumped is root's.
+        assert_eq!(Proc::system().owner(std::process::id()), Some(rustix::process::geteuid().as_raw()));
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -16,7 +16,7 @@ use super::Context;
 use crate::daemon::Daemon;
 use crate::error::{Problem, whole};
 use crate::exit::Exit;
-use crate::life::{Standing, Turn, end, standing};
+use crate::life::{Standing, TURN_PATIENCE, Turn, end, is_same_folder, standing};
 use crate::model::is_hookable;
 use crate::printer::{Line, Printer, Style};
 use crate::setup::systemd::{SERVICE, Units, UnitsError};
@@ -39,8 +39,6 @@ pub struct Args {
 
 /// How long the daemon may take to answer: it reads its journal first.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long another `up` may take: it ends a daemon and starts one.
-const TURN_PATIENCE: Duration = Duration::from_secs(60);
 /// How often it is asked.
 const ASK_AGAIN: Duration = Duration::from_millis(20);
 
@@ -145,11 +143,6 @@ fn change(args: &Args, status: &Status, state: &Path, context: &Context<'_>) -> 
     }
 }
 
-fn is_same_folder(one: &Path, other: &Path) -> bool {
-    let place = |path| std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
-    one == other || place(one).is_some_and(|one| place(other) == Some(one))
-}
-
 impl Form {
     /// Decides, and writes the units where systemd it is.
     fn choose(args: &Args, context: &Context<'_>) -> Result<Form, Problem> {
@@ -216,7 +209,7 @@ fn as_process(state: &Path, context: &Context<'_>) -> Result<Started, Problem> {
         match daemon.ask(|client| client.status()) {
             Ok(status) => return Ok(Started::Ours(status)),
             Err(_) if Instant::now() < end => {}
-            Err(_) => return Err(Problem::NotUp { words: "it does not answer".into(), log: path }),
+            Err(_) => return Err(Problem::Slow { pid: child.id(), log: path }),
         }
         if let Ok(Some(ended)) = child.try_wait() {
             // A `herdbook daemon` of somebody's may have been first; then that one answers.

@@ -197,3 +197,40 @@ fn hooks_that_fire_while_a_replaced_program_is_restarted_are_each_kept_once() {
     let kept = lines.filter(|line| line.kind == "hook").count() as u64;
     assert_eq!(kept, sent, "each of the hooks is in the journal, and once");
 }
+
+#[test]
+fn down_leaves_a_daemon_on_another_state_folder_alone() {
+    let env = TestEnv::new();
+    let _end = Downed(&env);
+    assert_eq!(run(&env, &herdbook(), &["up"]).code, 0);
+    let running = pid(&env).unwrap();
+    let mut elsewhere = command(&env, &herdbook(), &["down"]);
+    // The runtime folder, and so the socket that is asked first, is the same.
+    elsewhere.env("XDG_STATE_HOME", env.path().join("tmp"));
+    let down = finish(elsewhere, b"");
+    let state = env.path().join("state/herdbook");
+    let words = format!(
+        "the daemon is not running\n  one on another state folder, {}, is left alone: pid {running}\n",
+        state.display()
+    );
+    assert_eq!((down.code, down.stderr.as_str()), (0, words.as_str()));
+    assert_eq!(pid(&env), Some(running));
+}
+
+#[test]
+fn down_waits_for_the_up_that_has_its_turn() {
+    let env = TestEnv::new();
+    let _end = Downed(&env);
+    assert_eq!(run(&env, &herdbook(), &["up"]).code, 0);
+    let lock = std::fs::File::options().append(true).open(env.path().join("state/herdbook/up.lock")).unwrap();
+    lock.lock().unwrap();
+    let mut down = command(&env, &herdbook(), &["down"]).stderr(Stdio::null()).spawn().unwrap();
+    // While somebody else has the turn nothing is ended, however often one looks.
+    let running = pid(&env);
+    for _ in 0..20 {
+        assert_eq!((down.try_wait().unwrap(), pid(&env)), (None, running));
+    }
+    drop(lock);
+    assert!(down.wait().unwrap().success());
+    assert_eq!(pid(&env), None);
+}

@@ -182,3 +182,19 @@ fn droid_tells_by_text_alone_and_its_permission_belongs_to_the_last_call() {
     hook(&mut herd, "droid", "Notification", r#""message":"Droid is waiting for your input""#);
     assert_eq!((herd.queue().len(), herd.calls.len()), (1, 2), "a reminder is no news");
 }
+
+#[test]
+fn another_notice_of_droid_still_opens_a_wait_after_a_permission() {
+    let mut herd = Herd::new();
+    let call = r#""tool_name":"Execute","tool_input":{"command":"make"}"#;
+    hook(&mut herd, "droid", "UserPromptSubmit", r#""prompt":"x""#);
+    herd.wait(1_000);
+    hook(&mut herd, "droid", "PreToolUse", call);
+    hook(&mut herd, "droid", "Notification", r#""message":"Droid needs your permission to use Execute""#);
+    herd.wait(5_000);
+    hook(&mut herd, "droid", "PostToolUse", call);
+    assert_eq!(herd.state("droid-1"), "working");
+    herd.wait(5_000);
+    hook(&mut herd, "droid", "Notification", r#""message":"Droid has a question""#);
+    assert_eq!(herd.state("droid-1"), "stuck/dialog");
+}

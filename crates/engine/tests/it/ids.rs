@@ -69,9 +69,6 @@ fn a_child_that_was_taken_for_a_session_is_over_once_its_parent_is_named() {
     opencode(&mut herd, "session.status", r#""sessionID":"kid","status":{"type":"busy"}"#);
     opencode(&mut herd, "session.idle", r#""sessionID":"kid""#);
     assert_eq!(herd.queue(), ["opencode-kid"]);
-    let named = |id: &str, parent: &str| {
-        format!(r#""sessionID":"{id}","info":{{"id":"{id}","parentID":"{parent}"}}"#)
-    };
     opencode(&mut herd, "session.updated", &named("kid", "r"));
     assert_eq!((herd.queue().len(), herd.state("opencode-kid").as_str()), (0, "absent"));
     let published = herd.take_published();
@@ -87,6 +84,75 @@ fn a_child_that_was_taken_for_a_session_is_over_once_its_parent_is_named() {
     opencode(&mut herd, "session.idle", r#""sessionID":"grandkid""#);
     assert_eq!(herd.state("opencode-r"), "working");
     assert_eq!(herd.engine.sessions()[0].children, 1);
+}
+
+fn named(id: &str, parent: &str) -> String {
+    format!(r#""sessionID":"{id}","info":{{"id":"{id}","parentID":"{parent}"}}"#)
+}
+
+#[test]
+fn a_child_that_speaks_after_its_session_ended_is_no_session_of_its_own() {
+    let mut herd = Herd::new();
+    opencode(&mut herd, "session.status", r#""sessionID":"r","status":{"type":"busy"}"#);
+    opencode(&mut herd, "session.created", &named("kid", "r"));
+    opencode(&mut herd, "session.deleted", r#""sessionID":"r","info":{"id":"r"}"#);
+    opencode(&mut herd, "tool.execute.after", r#""sessionID":"kid","tool":"bash","callID":"c""#);
+    opencode(&mut herd, "session.idle", r#""sessionID":"kid""#);
+    assert_eq!((herd.queue().len(), herd.state("opencode-kid").as_str()), (0, "absent"));
+    // The session is taken up again, and so is its child.
+    opencode(&mut herd, "chat.message", r#""sessionID":"r""#);
+    opencode(&mut herd, "chat.message", r#""sessionID":"kid""#);
+    assert_eq!(
+        (herd.state("opencode-kid").as_str(), herd.state("opencode-r").as_str()),
+        ("absent", "working")
+    );
+    assert_eq!(herd.engine.sessions()[0].children, 1);
+}
+
+#[test]
+fn a_grandchild_that_is_named_before_its_parent_belongs_to_the_root() {
+    let mut herd = Herd::new();
+    opencode(&mut herd, "session.status", r#""sessionID":"r","status":{"type":"busy"}"#);
+    opencode(&mut herd, "session.created", &named("grandkid", "kid"));
+    opencode(&mut herd, "session.updated", &named("kid", "r"));
+    opencode(&mut herd, "permission.asked", r#""id":"p","sessionID":"grandkid","permission":"bash""#);
+    assert_eq!(herd.queue(), ["opencode-r"]);
+    assert_eq!(herd.state("opencode-kid"), "absent");
+}
+
+#[test]
+fn a_child_that_is_over_asks_no_more_though_its_parent_was_over_first() {
+    let mut herd = Herd::new();
+    opencode(&mut herd, "session.status", r#""sessionID":"r","status":{"type":"busy"}"#);
+    opencode(&mut herd, "session.created", &named("kid", "r"));
+    opencode(&mut herd, "permission.asked", r#""id":"p","sessionID":"kid","permission":"bash""#);
+    opencode(&mut herd, "session.idle", r#""sessionID":"r""#);
+    assert_eq!(herd.state("opencode-r"), "stuck/permission");
+    let aborted = r#""sessionID":"kid","error":{"name":"MessageAbortedError"}"#;
+    opencode(&mut herd, "session.error", aborted);
+    assert_eq!(herd.state("opencode-r"), "stuck/turn_end");
+}
+
+#[test]
+fn a_second_prompt_of_copilot_is_a_wait_of_its_own() {
+    let mut herd = Herd::new();
+    let call = |command: &str| format!(r#","tool_name":"Bash","tool_input":{{"command":"{command}"}}"#);
+    let shown = |command: &str| {
+        format!(r#","notification_type":"permission_prompt","message":"Run command: {command}""#)
+    };
+    copilot(&mut herd, "UserPromptSubmit", "s", r#","prompt":"x""#);
+    copilot(&mut herd, "PreToolUse", "s", &call("make"));
+    copilot(&mut herd, "PreToolUse", "s", &call("ls"));
+    copilot(&mut herd, "Notification", "s", &shown("make"));
+    herd.wait(5_000);
+    // The first one is answered, and the second is shown before the first call is over.
+    copilot(&mut herd, "Notification", "s", &shown("ls"));
+    copilot(&mut herd, "Notification", "s", &shown("ls"));
+    copilot(&mut herd, "PostToolUse", "s", &call("make"));
+    assert_eq!(herd.state("copilot-s"), "stuck/permission");
+    assert_eq!(herd.engine.queue(herd.now)[0].message, "Run command: ls");
+    copilot(&mut herd, "PostToolUse", "s", &call("ls"));
+    assert_eq!(herd.state("copilot-s"), "working");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What the engine remembers of what each host sent.
 
 use herdbook_engine::received::Seen;
+use herdbook_engine::{HookDelivery, Input};
 use herdbook_events::{Family, Origin};
 
 use crate::{Herd, START_MS};
@@ -55,11 +56,53 @@ fn what_is_kept_of_foreign_names_is_bounded_and_clean() {
         herd.hook(&format!("host{number}"), "{}", Origin::default());
     }
     let received = herd.engine.received();
-    assert_eq!(received.len(), 32);
+    // Claude, and as many hosts as are told apart without a table.
+    assert_eq!(received.len(), 33);
     let claude = &received["claude"];
     assert_eq!((claude.all.count, claude.unknown_events.len(), claude.unknown_fields.len()), (200, 64, 64));
     let names = claude.unknown_events.keys().chain(claude.unknown_fields.keys());
     for name in names {
         assert!(name.len() <= 66 && !name.chars().any(char::is_control), "{name:?}");
     }
+}
+
+#[test]
+fn a_known_host_and_a_new_version_always_have_a_place() {
+    let mut herd = Herd::new();
+    for number in 0..100 {
+        herd.hook(&format!("host{number}"), "{}", Origin::default());
+    }
+    for number in 0..100 {
+        herd.wait(3_000);
+        let body = format!(
+            r#"{{"conversation_id":"c","hook_event_name":"stop","cursor_version":"{}.0","n":{number}}}"#,
+            300 - number
+        );
+        herd.hook("cursor", &body, Origin::default());
+    }
+    let received = herd.engine.received();
+    let versions: Vec<_> = received["cursor"].versions.keys().cloned().collect();
+    assert_eq!((received.len(), versions.len()), (33, 64));
+    assert_eq!((versions[0].as_str(), versions[63].as_str()), ("201.0", "264.0"), "the last ones are kept");
+    assert_eq!(herd.restarted().engine.received(), received);
+}
+
+#[test]
+fn a_secret_in_a_name_given_beside_the_payload_is_marked_before_it_is_counted() {
+    let mut herd = Herd::new();
+    let secret = "ghp_0123456789abcdefghijklmnopqrstuvwxyzAB";
+    herd.input(Input::Hook(HookDelivery {
+        host: "claude".into(),
+        native_event: Some(secret.into()),
+        delivery: 1 << 100,
+        stamp_ms: None,
+        started_at_ms: None,
+        origin: Origin::default(),
+        body: br#"{"session_id":"1"}"#.to_vec(),
+        cut: false,
+        spooled: false,
+    }));
+    let received = herd.engine.received();
+    assert!(!format!("{received:?}").contains(&secret[4..]), "{received:?}");
+    assert_eq!(herd.restarted().engine.received(), received);
 }

@@ -48,7 +48,8 @@ fn notification(event: &CanonicalEvent) -> Signal {
             kind: WaitKind::Permission,
             tool: ToolUse::default(),
             message,
-            by_request: true,
+            // A notice like any other: later ones may still open a wait.
+            by_request: false,
         };
     }
     Signal::Reminder { kind: WaitKind::Dialog, message }
