@@ -30,8 +30,8 @@ const WAITING: usize = 1024;
 const UNWRITTEN_BYTES: u64 = 12 << 20;
 /// The spool is looked into at least this often (overview D4).
 const SPOOL_EVERY_MS: u64 = 1_000;
-/// The agents' processes are looked for so often.
-const PROCESSES_EVERY_MS: u64 = 2_000;
+/// The agents' processes are looked for so often: a small read for each, and for some the only word of their end.
+const PROCESSES_EVERY_MS: u64 = 500;
 /// So many refused deliveries are remembered. With more, hooks keep their events in the spool while the journal fails.
 const REFUSED: usize = 65_536;
 /// What is kept of an input that made the engine panic.

@@ -57,7 +57,9 @@ pub static TABLE: HostTable = HostTable {
     },
     events: &[
         on("SessionStart", Family::SessionStart, &[CONTEXT, &[is(Source, "source")]]),
-        on("SessionEnd", Family::SessionEnd, &[CONTEXT, &[is(Reason, "reason")]]),
+        on("SessionEnd", Family::SessionEnd, &[CONTEXT, &[is(Reason, "reason")]]).never(
+            "on its way out the client prints the whole command into the terminal; its process tells the end",
+        ),
         on("BeforeAgent", Family::PromptSubmit, &[CONTEXT, &[is(Prompt, "prompt")]]).blocks(),
         on("AfterAgent", Family::Stop, &[CONTEXT, STOPPED]).blocks(),
         on("BeforeTool", Family::ToolBefore, &[CONTEXT, TOOL]).blocks(),

@@ -99,7 +99,12 @@ fn tables_equal_the_shared_contracts() {
                 keys.push(key);
             }
         }
-        assert_eq!(table.keys, keys, "{}", table.host);
+        if table.host == "copilot" {
+            // Both spellings of every key, and what was seen of the real client beyond the contract.
+            assert!(keys.iter().all(|key| table.keys.contains(key)), "{keys:?}");
+        } else {
+            assert_eq!(table.keys, keys, "{}", table.host);
+        }
     }
     println!("{compared} native events equal");
     assert_eq!(compared, 33 + 12 + 21 + 11 + 9 + 13 + 26);
@@ -146,6 +151,11 @@ fn the_install_column_equals_the_shared_one() {
                 Install::OnRoute => (false, true, false),
                 Install::Never(_) => (false, false, true),
             };
+            if (table.host, event.name) == ("gemini", "SessionEnd") {
+                // The real client draws the command of that hook on the human's screen when it quits.
+                assert_eq!((ours, expected), ((false, false, true), (true, false, false)));
+                continue;
+            }
             assert_eq!(ours, expected, "{} {}", table.host, event.name);
         }
     }
