@@ -69,6 +69,12 @@ pub static TABLE: HostTable = HostTable {
         "questions",
         "answers",
         "status",
+        "part",
+        "delta",
+        "command",
+        "arguments",
+        "cwd",
+        "todos",
         "file",
         "event",
         // Ours: so many events were not forwarded before this one, because the commands before them hung.
