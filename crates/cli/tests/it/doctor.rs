@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{Ran, TestEnv, finish};
+use crate::support::{Ran, TestEnv, finish, write_program};
 
 /// A home, and a folder of programs with ours and stand-ins of the agents.
 struct Machine {
@@ -36,9 +36,7 @@ impl Machine {
     }
 
     fn script(&self, name: &str, text: &str) {
-        let path = self.program(name);
-        put(&path, &format!("#!/bin/sh\n{text}\n"));
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        write_program(&self.program(name), format!("#!/bin/sh\n{text}\n").as_bytes());
     }
 
     fn home(&self, name: &str) -> PathBuf {

@@ -9,7 +9,7 @@ use herdbook_hosts::{Form, HOSTS, HostTable};
 use herdbook_machine::guarded_command;
 use tempfile::TempDir;
 
-use crate::support::{Ran, TestEnv, finish};
+use crate::support::{Ran, TestEnv, finish, write_program};
 
 /// A home, and our two programs in a folder whose name needs quoting.
 pub(crate) struct Machine {
@@ -29,9 +29,7 @@ impl Machine {
     }
 
     fn script(&self, name: &str, text: &str) {
-        let path = self.programs.path().join(name);
-        put(&path, format!("#!/bin/sh\n{text}\n").as_bytes());
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        write_program(&self.programs.path().join(name), format!("#!/bin/sh\n{text}\n").as_bytes());
     }
 
     pub(crate) fn hook(&self) -> String {

@@ -11,7 +11,7 @@ use herdbook_daemon::{DaemonConfig, Service, Stop};
 use herdbook_wire::paths::SocketPlace;
 use serde_json::Value;
 
-use crate::support::{Ran, TestEnv, finish};
+use crate::support::{Ran, TestEnv, finish, write_program};
 
 const STATE: &str = "HERDBOOK_TEST_LIFE_STATE";
 const VERSION: &str = "HERDBOOK_TEST_LIFE_VERSION";
@@ -145,11 +145,20 @@ fn of_two_up_at_once_one_restarts_and_the_other_finds_its_daemon() {
     assert!(ended.join().unwrap().success());
 }
 
+/// Ends the hooks when it is dropped.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn hooks_that_fire_while_a_replaced_program_is_restarted_are_each_kept_once() {
     let env = TestEnv::new();
     let program = env.path().join("herdbook");
-    std::fs::copy(herdbook(), &program).unwrap();
+    write_program(&program, &std::fs::read(herdbook()).unwrap());
     let _end = Downed(&env);
     let first = run(&env, &program, &["up"]);
     assert!(first.stderr.starts_with("the daemon is up, pid "), "{}", first.stderr);
@@ -172,17 +181,19 @@ fn hooks_that_fire_while_a_replaced_program_is_restarted_are_each_kept_once() {
                 })
             })
             .collect();
+        // Also when an assertion fails: else the hooks would go on for ever.
+        let until = Over(&over);
         for _ in 0..3 {
             // As a package manager does: another file under the same name.
             let new = env.path().join("new");
-            std::fs::copy(herdbook(), &new).unwrap();
+            write_program(&new, &std::fs::read(herdbook()).unwrap());
             std::fs::rename(&new, &program).unwrap();
             let up = run(&env, &program, &["up"]);
             let words =
                 format!("restarted: {}, the program file was replaced, pid ", env!("CARGO_PKG_VERSION"));
             assert!(up.stderr.starts_with(&words), "{}", up.stderr);
         }
-        over.store(true, Ordering::Relaxed);
+        drop(until);
         hooks.into_iter().map(|hook| hook.join().unwrap()).sum()
     });
     assert!(sent > 0);

@@ -82,6 +82,16 @@ impl TestEnv {
     }
 }
 
+/// Writes a program that can be run at once. A file that is open for writing cannot be run, and a process that another
+/// test starts at this moment has our open files until it is its own program: so a process that starts none writes it.
+#[expect(clippy::disallowed_methods, reason = "a test's own tool")]
+pub fn write_program(path: &Path, text: &[u8]) {
+    let mut writer = Command::new("/bin/sh");
+    writer.args(["-c", "cat > \"$1\" && chmod 755 \"$1\"", "sh"]).arg(path);
+    let ran = finish(writer, text);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+}
+
 /// A daemon of a [`TestEnv`]; ends when it is dropped.
 pub struct TestDaemon {
     child: Child,

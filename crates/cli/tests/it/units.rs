@@ -10,7 +10,7 @@ use std::time::Duration;
 use herdbook_machine::replace_file;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{Ran, TestEnv, finish};
+use crate::support::{Ran, TestEnv, finish, write_program};
 
 /// What the script does with `systemctl --user VERB …`.
 const SYSTEMCTL: &str = r#"#!/bin/sh
@@ -55,8 +55,8 @@ impl Home {
         fs::create_dir_all(at("run/systemd")).unwrap();
         fs::create_dir(at("bin")).unwrap();
         let manager = UnixListener::bind(at("run/systemd/private")).unwrap();
-        replace_file(&at("bin/systemctl"), SYSTEMCTL.as_bytes(), 0o755).unwrap();
-        replace_file(&at("bin/loginctl"), b"#!/bin/sh\ncat \"$HOME/lingers\"\n", 0o755).unwrap();
+        write_program(&at("bin/systemctl"), SYSTEMCTL.as_bytes());
+        write_program(&at("bin/loginctl"), b"#!/bin/sh\ncat \"$HOME/lingers\"\n");
         replace_file(&at("home/lingers"), b"yes\n", 0o644).unwrap();
         let environment = format!(
             "HOME={}\nXDG_RUNTIME_DIR={}\nXDG_STATE_HOME={}\nHERDBOOK_ADDR=127.0.0.1:0\n",
