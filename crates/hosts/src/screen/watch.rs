@@ -1,6 +1,7 @@
 //! Samples of one pane over time: what counts, and since when.
 
-use herdbook_events::WaitKind;
+use herdbook_events::observation::PaneRef;
+use herdbook_events::{PaneSeen, Shows, WaitKind};
 
 use super::manifest::Manifest;
 use super::read::{Reading, read};
@@ -22,9 +23,35 @@ pub struct Judgement {
     pub transitions: u32,
     /// The last sample changed the verdict to one that a human may be told, and no human is at the pane.
     pub announce: bool,
+    /// The last sample says so itself.
+    pub is_fresh: bool,
 }
 
 impl Judgement {
+    /// Returns what this tells the engine, if the last sample itself says it: `at_ms` is the time of that sample. What
+    /// cannot be told is no proof of anything.
+    pub fn seen(&self, at_ms: u64, pane: PaneRef, host: &str) -> Option<PaneSeen> {
+        let kind = self.reading.kind;
+        let shows = match self.reading.verdict {
+            _ if !self.is_fresh => return None,
+            Verdict::Busy => Shows::Busy,
+            Verdict::Ready => Shows::Ready { kind: kind.unwrap_or(WaitKind::TurnEnd) },
+            Verdict::Dialog => Shows::Dialog {
+                kind: kind.unwrap_or(WaitKind::Dialog),
+                sure: self.reading.confidence == Confidence::High,
+            },
+            Verdict::Menu => Shows::Menu,
+            Verdict::Unknown => return None,
+        };
+        Some(PaneSeen {
+            pane,
+            host: host.to_owned(),
+            shows,
+            for_ms: at_ms.saturating_sub(self.since_ms),
+            message: self.reading.message.clone(),
+        })
+    }
+
     /// What it waits for, where the pane shows a dialog.
     pub fn dialog(&self) -> Option<WaitKind> {
         self.reading.kind.filter(|_| self.reading.verdict == Verdict::Dialog)
@@ -54,6 +81,7 @@ impl Watch {
     /// of it in the live region; all else counts when the next sample says the same.
     pub fn see(&mut self, manifest: &Manifest, sample: &Sample<'_>) -> &Judgement {
         self.counted.announce = false;
+        self.counted.is_fresh = false;
         if sample.in_mode || sample.resized_ms_ago.is_some_and(|ago| ago < RESIZED_MS) {
             self.last = None;
             return &self.counted;
@@ -86,6 +114,7 @@ impl Watch {
                 && matches!(reading.verdict, Verdict::Ready | Verdict::Dialog)
                 && !reading.human_there;
             self.judged = true;
+            self.counted.is_fresh = true;
             self.counted.since_ms = since_ms;
             self.counted.reading = reading;
         }
