@@ -10,6 +10,8 @@
 mod manifest;
 mod read;
 mod rows;
+#[cfg(test)]
+mod tests;
 mod watch;
 
 use std::sync::OnceLock;

@@ -1,5 +1,6 @@
 //! What one sample says.
 
+use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use herdbook_events::WaitKind;
@@ -185,7 +186,7 @@ fn fits(rule: &Boxed, rows: &[&str], narrow: bool) -> Option<String> {
         let row = found(pattern, 0)?;
         known.get_or_insert(row);
     }
-    known
+    known.map(Cow::into_owned)
 }
 
 /// A dialog that nobody has seen before: at the bottom numbered rows, one of them chosen. Returns the row above them.
@@ -200,11 +201,16 @@ fn choice(rows: &[&str]) -> Option<String> {
         ((is_number || is_letter) && !rest.trim().is_empty()).then_some(())
     };
     let chosen = |row: &str| row.strip_prefix(CHOSEN).is_some_and(|rest| number(rest).is_some());
+    // Old rows that look like it have something newer below them.
+    let last = rows.iter().rposition(|row| chosen(row) || number(row).is_some())?;
+    if rows.len() - last > END_ROWS {
+        return None;
+    }
     let first = rows.len().saturating_sub(CHOICE_ROWS);
     let place = first + rows[first..].iter().position(|row| chosen(row))?;
-    rows.iter().enumerate().skip(first).any(|(other, row)| other != place && number(row).is_some()).then(
-        || rows[..place].iter().rev().find(|row| number(row).is_none()).map_or("", |row| *row).to_owned(),
-    )
+    let others = rows[first..].iter().filter(|row| number(row).is_some()).count();
+    let above = rows[..place].iter().rev().find(|row| number(row).is_none());
+    (others > 0).then(|| above.copied().unwrap_or_default().to_owned())
 }
 
 fn mark(rows: &[&str]) -> u64 {

@@ -1,5 +1,7 @@
 //! The rows of a sample, and the live region in them.
 
+use std::borrow::Cow;
+
 use super::manifest::Composer;
 
 /// The rows that count when there is no composer: more than the tallest dialog that was recorded.
@@ -112,13 +114,13 @@ pub(super) fn boxed<'a>(rows: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// A row as it stands; in a narrow pane also with the rows that may be its rest, joined with and without a blank.
-pub(super) fn readings(rows: &[&str], row: usize, narrow: bool) -> Vec<String> {
-    let mut all = vec![rows[row].to_owned()];
+pub(super) fn readings<'a>(rows: &[&'a str], row: usize, narrow: bool) -> Vec<Cow<'a, str>> {
+    let mut all = vec![Cow::Borrowed(rows[row])];
     if narrow {
         for count in 2..=JOINED.min(rows.len() - row) {
             let part = &rows[row..row + count];
-            all.push(part.concat());
-            all.push(part.iter().map(|row| row.trim()).collect::<Vec<_>>().join(" "));
+            all.push(part.concat().into());
+            all.push(part.iter().map(|row| row.trim()).collect::<Vec<_>>().join(" ").into());
         }
     }
     all
@@ -139,7 +141,7 @@ mod tests {
     fn a_narrow_pane_is_read_across_its_rows() {
         let rows = ["* Tinkering (48s esc to inter", "rupt)", "x"];
         assert_eq!(readings(&rows, 0, false), [rows[0]]);
-        assert!(readings(&rows, 0, true).contains(&"* Tinkering (48s esc to interrupt)".to_owned()));
+        assert!(readings(&rows, 0, true).contains(&Cow::from("* Tinkering (48s esc to interrupt)")));
     }
 
     #[test]
