@@ -11,10 +11,15 @@ use super::{Confidence, MIN_SIZE, Sample, Verdict};
 
 /// The last rows of a box in which its end must stand; more in narrow panes.
 const END_ROWS: usize = 3;
-/// Rows of the box in which its numbered rows must stand, where no rule names it.
+/// Rows of the box in which what it offers must stand, where no rule names it.
 const CHOICE_ROWS: usize = 12;
 /// tmux writes this below what a client left behind (`remain-on-exit`).
 const DEAD: &str = "Pane is dead";
+/// Words that rows without a number begin with.
+const OFFERS: [&str; 14] = [
+    "Accept", "Allow", "Approve", "Cancel", "Continue", "Decline", "Deny", "Exit", "No", "Quit", "Reject",
+    "Skip", "Trust", "Yes",
+];
 /// Signs before the chosen row of a dialog, over all hosts that were looked at.
 const CHOSEN: [char; 6] = ['❯', '›', '▶', '→', '●', '▸'];
 
@@ -189,10 +194,15 @@ fn fits(rule: &Boxed, rows: &[&str], narrow: bool) -> Option<String> {
     known.map(Cow::into_owned)
 }
 
-/// A dialog that nobody has seen before: at the bottom numbered rows, one of them chosen. Returns the row above them.
+/// A dialog that nobody has seen before: at the bottom rows that offer something, one of them chosen. Returns the row
+/// above them.
 fn choice(rows: &[&str]) -> Option<String> {
-    let number = |row: &str| {
+    let offers = |row: &str| {
         let row = row.trim_start();
+        let word = row.split(|letter: char| !letter.is_alphanumeric()).next().unwrap_or_default();
+        if OFFERS.contains(&word) {
+            return Some(());
+        }
         let (sign, rest) = row.split_once(' ')?;
         let is_number = sign.strip_suffix(['.', ')']).is_some_and(|sign| {
             !sign.is_empty() && sign.len() <= 2 && sign.bytes().all(|byte| byte.is_ascii_digit())
@@ -200,16 +210,16 @@ fn choice(rows: &[&str]) -> Option<String> {
         let is_letter = sign.len() == 3 && sign.starts_with('[') && sign.ends_with(']');
         ((is_number || is_letter) && !rest.trim().is_empty()).then_some(())
     };
-    let chosen = |row: &str| row.strip_prefix(CHOSEN).is_some_and(|rest| number(rest).is_some());
+    let chosen = |row: &str| row.strip_prefix(CHOSEN).is_some_and(|rest| offers(rest).is_some());
     // Old rows that look like it have something newer below them.
-    let last = rows.iter().rposition(|row| chosen(row) || number(row).is_some())?;
+    let last = rows.iter().rposition(|row| chosen(row) || offers(row).is_some())?;
     if rows.len() - last > END_ROWS {
         return None;
     }
     let first = rows.len().saturating_sub(CHOICE_ROWS);
     let place = first + rows[first..].iter().position(|row| chosen(row))?;
-    let others = rows[first..].iter().filter(|row| number(row).is_some()).count();
-    let above = rows[..place].iter().rev().find(|row| number(row).is_none());
+    let others = rows[first..].iter().filter(|row| offers(row).is_some()).count();
+    let above = rows[..place].iter().rev().find(|row| offers(row).is_none());
     (others > 0).then(|| above.copied().unwrap_or_default().to_owned())
 }
 

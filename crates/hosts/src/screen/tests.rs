@@ -57,6 +57,28 @@ fn a_dialog_counts_at_the_bottom_only() {
 }
 
 #[test]
+fn a_dialog_that_nobody_has_seen_before_looks_like_one_after_a_while() {
+    let offers = " A new thing?\n ❯ Yes, do it\n   No, leave it\n";
+    let numbers = " A new thing?\n ▶ [a] Do it\n   [q] Leave it\n\n Esc to go\n";
+    let prompt = "❯ No\n  x\n";
+    for (text, expected) in
+        [(offers, Verdict::Dialog), (numbers, Verdict::Dialog), (prompt, Verdict::Unknown)]
+    {
+        let mut watch = Watch::default();
+        let manifest = manifest("claude").unwrap();
+        for at_ms in [0, 2_000, 9_999] {
+            let early = watch.see(manifest, &sample(text, at_ms)).reading.verdict;
+            assert_eq!(early, Verdict::Unknown, "it may still be drawn: {text}");
+        }
+        let judged = watch.see(manifest, &sample(text, 10_000));
+        assert_eq!(
+            (judged.reading.verdict, judged.reading.rule.as_str() == "choice"),
+            (expected, expected == Verdict::Dialog)
+        );
+    }
+}
+
+#[test]
 fn what_is_shown_of_a_dead_or_empty_pane_is_nothing() {
     for text in ["", "\n\n \n", "x\nPane is dead (status 0, Mon)\n", "$ ", "no composer here"] {
         assert_eq!(read_claude(text).verdict, Verdict::Unknown, "{text:?}");
