@@ -109,7 +109,7 @@ mod tests {
     fn the_first_missing_need_or_host_is_named_and_root_comes_last() {
         let plain = Abilities::of_this_product(false);
         assert_eq!(missing(&["hooks", "notify"], &["claude"], true, &plain), None);
-        assert_eq!(missing(&["hooks", "screen"], &["claude"], true, &plain).as_deref(), Some("screen"));
+        assert_eq!(missing(&["hooks", "web"], &["claude"], true, &plain).as_deref(), Some("web"));
         assert_eq!(missing(&["hooks"], &["claude", "amp"], true, &plain).as_deref(), Some("amp"));
         assert_eq!(missing(&["root", "web"], &[], false, &plain).as_deref(), Some("web"));
         assert_eq!(missing(&["root"], &["amp"], false, &plain).as_deref(), Some("amp"));

@@ -14,13 +14,30 @@ use crate::folders::shared;
 const LAG_MS: u64 = 3_000;
 
 /// What a screen shows when it stays as it is.
-fn judge(host: &str, text: &str) -> Judgement {
+fn judge(host: &str, text: &str, size: Option<(u32, u32)>) -> Judgement {
     let manifest = manifest(host).unwrap();
     let mut watch = Watch::default();
     for at_ms in [0, 2_500] {
-        watch.see(manifest, &Sample { at_ms, text, ..Sample::default() });
+        watch.see(manifest, &Sample { at_ms, text, size, ..Sample::default() });
     }
     watch.judgement().clone()
+}
+
+/// The screen as it would be in a pane of so many columns: rules are drawn shorter, rows are wrapped.
+fn narrowed(text: &str, columns: usize) -> String {
+    let mut narrow = String::new();
+    for row in text.lines() {
+        let letters: Vec<char> = row.trim_end().chars().collect();
+        let is_rule = letters.iter().all(|letter| matches!(letter, '\u{2500}'..='\u{259f}' | ' '));
+        for part in letters.chunks(columns).take(if is_rule { 1 } else { usize::MAX }) {
+            narrow.extend(part);
+            narrow.push('\n');
+        }
+        if letters.is_empty() {
+            narrow.push('\n');
+        }
+    }
+    narrow
 }
 
 /// State, kind and age of the truth at a moment; nothing where two sessions or none are told of.
@@ -51,7 +68,14 @@ fn recorded_screens_are_read_as_the_truth_has_it() {
             }
             looked += 1;
             let file = step["screen"].as_str().unwrap();
-            let judged = judge(host, &fs::read_to_string(case.join(file)).unwrap());
+            let text = fs::read_to_string(case.join(file)).unwrap();
+            let judged = judge(host, &text, None);
+            for columns in [100, 60] {
+                let narrow = judge(host, &narrowed(&text, columns), Some((columns as u32, 50)));
+                if (narrow.reading.verdict, narrow.dialog()) != (judged.reading.verdict, judged.dialog()) {
+                    wrong.push(format!("{}/{file} at {columns}: {:?}", case.display(), narrow.reading));
+                }
+            }
             let seen = judged.reading.verdict;
             let known = truth_at(&truth, step["t_ms"].as_u64().unwrap());
             let (state, kind, age_ms) = known.clone().unwrap_or_else(|| ("untold".into(), None, 0));
@@ -93,7 +117,7 @@ fn what_headless_runs_print_is_no_screen() {
         for (part, text) in parts(&path) {
             if part.starts_with("print-") {
                 looked += 1;
-                let judged = judge(host, &text);
+                let judged = judge(host, &text, None);
                 assert_eq!(judged.reading.verdict, Verdict::Unknown, "{name} {part}: {:?}", judged.reading);
             }
         }

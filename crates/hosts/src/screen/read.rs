@@ -13,6 +13,10 @@ use super::{Confidence, MIN_SIZE, Sample, Verdict};
 const END_ROWS: usize = 3;
 /// Rows of the box in which what it offers must stand, where no rule names it.
 const CHOICE_ROWS: usize = 12;
+/// A row below a composer is wrapped into so many at most.
+const WRAPPED: usize = 3;
+/// The rule of dialogs that no manifest names.
+pub(super) const CHOICE: &str = "choice";
 /// tmux writes this below what a client left behind (`remain-on-exit`).
 const DEAD: &str = "Pane is dead";
 /// Words that rows without a number begin with.
@@ -55,15 +59,23 @@ pub fn read(manifest: &Manifest, sample: &Sample<'_>) -> Reading {
         return Reading::unknown("too-small");
     }
     let rows = rows(sample.text);
-    let Some(last) = rows.last() else { return Reading::unknown("blank") };
-    if last.starts_with(DEAD) {
+    if rows.is_empty() {
+        return Reading::unknown("blank");
+    }
+    if rows.iter().rev().take(WRAPPED).any(|row| row.starts_with(DEAD)) {
         return Reading::unknown("dead");
     }
-    let live = manifest.composer.as_ref().and_then(|rule| composer(&rows, rule).map(|live| (live, rule)));
-    match live {
-        Some((live, rule)) => at_composer(manifest, sample, &live, rule),
-        None => at_box(manifest, sample, &boxed(&rows)),
+    let at_prompt = |wrapped: usize| {
+        let rule = manifest.composer.as_ref()?;
+        Some(at_composer(manifest, sample, &composer(&rows, rule, wrapped)?, rule))
+    };
+    if let Some(reading) = at_prompt(1) {
+        return reading;
     }
+    let reading = at_box(manifest, sample, &boxed(&rows));
+    // The keys below a composer wrap, too: but what a rule knows comes first.
+    let is_named = reading.verdict != Verdict::Unknown && reading.rule != CHOICE;
+    if is_named || !is_narrow(sample.size) { reading } else { at_prompt(WRAPPED).unwrap_or(reading) }
 }
 
 fn at_composer(manifest: &Manifest, sample: &Sample<'_>, live: &Live<'_>, composer: &Composer) -> Reading {
@@ -167,7 +179,7 @@ fn at_box(manifest: &Manifest, sample: &Sample<'_>, rows: &[&str]) -> Reading {
             verdict: Verdict::Dialog,
             kind: Some(WaitKind::Dialog),
             confidence: Confidence::Low,
-            rule: "choice".into(),
+            rule: CHOICE.into(),
             message,
             human_there: false,
             mark: mark(rows),

@@ -9,7 +9,7 @@ const BOX_ROWS: usize = 40;
 /// Rows of the block above the composer that are looked at.
 const STATUS_ROWS: usize = 24;
 /// In panes up to this wide, markers may be cut into several rows (field case F-082).
-const NARROW: u32 = 80;
+const NARROW: u32 = 120;
 /// A marker is cut into so many rows at most.
 const JOINED: usize = 4;
 /// Signs that frame a box, at either side of its rows.
@@ -48,8 +48,9 @@ pub(super) struct Live<'a> {
     pub above: &'a [&'a str],
 }
 
-/// Finds the composer at the bottom of the screen. An older prompt further up is none: too much stands below it.
-pub(super) fn composer<'a>(rows: &'a [&'a str], composer: &Composer) -> Option<Live<'a>> {
+/// Finds the composer at the bottom of the screen. An older prompt further up is none: too much stands below it, more
+/// than its keys do even if each row of them were `wrapped` ones.
+pub(super) fn composer<'a>(rows: &'a [&'a str], composer: &Composer, wrapped: usize) -> Option<Live<'a>> {
     let is_prompt = |row: &str| {
         composer.prompt.is_match(row) && !composer.not.as_ref().is_some_and(|not| not.is_match(row))
     };
@@ -81,7 +82,7 @@ pub(super) fn composer<'a>(rows: &'a [&'a str], composer: &Composer) -> Option<L
             },
         };
         let below = rows[end..].iter().filter(|row| !row.is_empty()).count();
-        if below > composer.below {
+        if below > composer.below * wrapped {
             return None;
         }
         let above = &rows[..top];
@@ -117,7 +118,17 @@ pub(super) fn boxed<'a>(rows: &[&'a str]) -> Vec<&'a str> {
 pub(super) fn readings<'a>(rows: &[&'a str], row: usize, narrow: bool) -> Vec<Cow<'a, str>> {
     let mut all = vec![Cow::Borrowed(rows[row])];
     if narrow {
-        for count in 2..=JOINED.min(rows.len() - row) {
+        // A row that begins with a sign of its own is no rest of the one above.
+        let is_rest = |row: &&&str| {
+            row.chars().next().is_none_or(|letter| {
+                letter.is_alphanumeric()
+                    || letter.is_whitespace()
+                    || letter.is_ascii_punctuation()
+                    || matches!(letter, '·' | '↓' | '↑' | '…')
+            })
+        };
+        let rest = rows[row + 1..].iter().take_while(is_rest).count();
+        for count in 2..=JOINED.min(rest + 1) {
             let part = &rows[row..row + count];
             all.push(part.concat().into());
             all.push(part.iter().map(|row| row.trim()).collect::<Vec<_>>().join(" ").into());
@@ -141,6 +152,7 @@ mod tests {
     fn a_narrow_pane_is_read_across_its_rows() {
         let rows = ["* Tinkering (48s esc to inter", "rupt)", "x"];
         assert_eq!(readings(&rows, 0, false), [rows[0]]);
+        assert_eq!(readings(&["* a", "● b"], 0, true), ["* a"], "the next entry");
         assert!(readings(&rows, 0, true).contains(&Cow::from("* Tinkering (48s esc to interrupt)")));
     }
 

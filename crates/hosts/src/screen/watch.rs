@@ -4,7 +4,7 @@ use herdbook_events::observation::PaneRef;
 use herdbook_events::{PaneSeen, Shows, WaitKind};
 
 use super::manifest::Manifest;
-use super::read::{Reading, read};
+use super::read::{CHOICE, Reading, read};
 use super::{Confidence, Sample, Verdict};
 
 /// Samples this soon after a change of size are dropped: the client has not drawn itself anew (field case F-085).
@@ -102,7 +102,7 @@ impl Watch {
         self.last = Some((reading.clone(), since_ms));
         let counts = match (reading.verdict, reading.confidence) {
             (Verdict::Busy, _) => true,
-            (Verdict::Dialog, Confidence::Low) if reading.rule == "choice" => {
+            (Verdict::Dialog, Confidence::Low) if reading.rule == CHOICE => {
                 sample.at_ms.saturating_sub(since_ms) >= UNNAMED_MS
             }
             _ => again,
