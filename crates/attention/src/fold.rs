@@ -8,6 +8,7 @@ use herdbook_events::observation::{Observation, Signal, ToolUse};
 use herdbook_events::{SessionKey, WaitKind};
 
 use crate::herd::{Attention, registered, transition};
+use crate::screen::PANE;
 use crate::session::{Cause, Moment, OpenTool, OverTool, Phase, Session, Transition, Wait};
 use crate::turn::Ended;
 
@@ -22,6 +23,7 @@ impl Attention {
         let of_parent = self.of_parent(at, cause, seen, &mut out);
         let seen = of_parent.as_ref().unwrap_or(seen);
         if self.admit(at, cause, seen, &mut out) {
+            self.merge_found(&seen.session, at, cause, &mut out);
             self.fold(at, cause, seen, &mut out);
             out.extend(self.come_back(&seen.session, at, cause));
         }
@@ -333,6 +335,10 @@ impl Attention {
             if !wait.is_blocking() || wait.agent != *agent {
                 return false;
             }
+            // The pane does not say which call asks.
+            if wait.source == PANE {
+                return true;
+            }
             // Its own answer, or the end of a call that only started after the request.
             is_answered(wait)
                 || open.as_ref().is_some_and(|open| match (open.stamp_ms, wait.stamp_ms) {
@@ -417,12 +423,15 @@ impl Attention {
             wait.request = wait.request.take().or_else(|| request.cloned());
             return;
         }
+        let mut wait = new_wait(kind, agent.clone(), Some(tool), message, cause);
+        wait.request = request.cloned();
+        if session.take_over_shown(&wait) {
+            return;
+        }
         if agent.is_none() {
             session.moved(at, cause);
             self.enter(key, Phase::Working, at);
         }
-        let mut wait = new_wait(kind, agent.clone(), Some(tool), message, cause);
-        wait.request = request.cloned();
         let opened = self.open(key, at, cause, wait, None);
         // A main agent that asks is in a turn again.
         if agent.is_none() {
@@ -440,6 +449,7 @@ pub(crate) fn new_wait(
     cause: &Cause,
 ) -> Wait {
     Wait {
+        source: cause.source,
         kind,
         agent,
         tool,

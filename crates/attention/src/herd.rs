@@ -51,6 +51,8 @@ pub struct Attention {
     /// Where agents sit, once that was looked at.
     pub(crate) seats: Option<Vec<herdbook_events::observation::Seat>>,
     withdrawn: Vec<SessionKey>,
+    /// Sessions that only a pane told of.
+    pub(crate) found: BTreeSet<SessionKey>,
     /// Nothing is due before this time: a lower bound, made exact each time it is reached.
     due_hint_ms: Option<u64>,
     /// Live sessions that hooks feed.
@@ -76,6 +78,7 @@ impl Attention {
             child_sessions: BTreeMap::new(),
             seats: None,
             withdrawn: Vec::new(),
+            found: BTreeSet::new(),
             due_hint_ms: None,
             hooked: BTreeSet::new(),
             links_changed: false,

@@ -2,7 +2,7 @@
 //!
 //! Pure: observations, posted events and human acts go in with a [`Moment`]; [`Transition`]s come out, and the queue
 //! can be read at any time. It knows no host and no journal format. Start with [`Attention`], then `fold.rs` and `turn.rs`
-//! for the rules about hooks, `posted.rs` for normalized events, `queue.rs` for the order.
+//! for the rules about hooks, `posted.rs` for normalized events, `screen.rs` for panes, `queue.rs` for the order.
 
 mod child;
 mod fold;
@@ -11,6 +11,7 @@ mod human;
 mod panes;
 mod posted;
 mod queue;
+mod screen;
 mod session;
 mod turn;
 

@@ -110,6 +110,7 @@ impl Attention {
             return Some(transition(session, stuck(session, at)?, cause));
         }
         let wait = Wait {
+            source: cause.source,
             kind,
             agent: None,
             tool: None,

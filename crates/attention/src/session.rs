@@ -83,6 +83,8 @@ pub struct Wait {
     pub tool: Option<ToolUse>,
     /// The host's id of the request, where it gives one.
     pub request: Option<String>,
+    /// Where its proof came from, in one word.
+    pub source: &'static str,
     /// Text for the human.
     pub message: String,
     /// Opened at.

@@ -13,6 +13,7 @@ use crate::real::http::HttpCheck;
 use crate::real::script::Script;
 use crate::real::settings::SettingsCheck;
 use crate::replay::step::{self, Step};
+use crate::screen_kind::ScreenCheck;
 use crate::store_kind::StoreCheck;
 use crate::table::Table;
 
@@ -64,6 +65,8 @@ pub enum Body {
     Table(Table),
     /// Our own store under damage.
     Store(StoreCheck),
+    /// The pane eye over samples of a pane.
+    Screen(ScreenCheck),
     /// A kind whose source this product does not read yet: only its expectations are listed.
     Unread {
         /// The kind, which is the need that is missing as well.
@@ -142,6 +145,10 @@ impl Check {
             "script" | "tmux" => Body::Script(Box::new(Script::read(&node)?)),
             "table" => Body::Table(Table::read(&node, dir)?),
             "log" => Body::Store(StoreCheck::read(&node)?),
+            "screen" if hosts.iter().all(|host| herdbook_hosts::screen::manifest(host).is_some()) => {
+                Body::Screen(ScreenCheck::read(&node, dir)?)
+            }
+            // Screens that nobody recorded.
             "screen" => Body::Unread {
                 expectations: expectations(&node)?.map(|one| labelled("", one)).collect(),
                 kind,

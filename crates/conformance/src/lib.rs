@@ -15,6 +15,7 @@ pub mod replay;
 pub mod report;
 pub mod roles;
 mod run;
+pub mod screen_kind;
 pub mod store_kind;
 pub mod table;
 

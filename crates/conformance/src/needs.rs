@@ -25,9 +25,9 @@ pub const NEEDS: [&str; 18] = [
 ];
 
 /// The needs this product can meet so far. `root` is asked of the system at run time.
-const MET: [&str; 12] = [
+const MET: [&str; 13] = [
     "hooks", "notify", "command", "http", "log", "restart", "clock", "clean", "redact", "tmux", "install",
-    "doctor",
+    "doctor", "screen",
 ];
 
 /// The hosts whose hooks the product reads.
@@ -109,7 +109,7 @@ mod tests {
     fn the_first_missing_need_or_host_is_named_and_root_comes_last() {
         let plain = Abilities::of_this_product(false);
         assert_eq!(missing(&["hooks", "notify"], &["claude"], true, &plain), None);
-        assert_eq!(missing(&["hooks", "screen"], &["claude"], true, &plain).as_deref(), Some("screen"));
+        assert_eq!(missing(&["hooks", "web"], &["claude"], true, &plain).as_deref(), Some("web"));
         assert_eq!(missing(&["hooks"], &["claude", "amp"], true, &plain).as_deref(), Some("amp"));
         assert_eq!(missing(&["root", "web"], &[], false, &plain).as_deref(), Some("web"));
         assert_eq!(missing(&["root"], &["amp"], false, &plain).as_deref(), Some("amp"));

@@ -48,6 +48,7 @@ impl Runner {
             Body::Replay { stem, steps } => replay::run(&case.id, stem, steps, &self.abilities),
             Body::Table(table) => table.run(&case.id, &check.name),
             Body::Unread { kind, .. } => not_run(case, check, kind),
+            Body::Screen(screen) => screen.run(&case.id, &check.name),
             Body::Manual => not_run(case, check, "manual"),
             Body::Store(store) => store.run(&case.id, &check.name),
             Body::HookBytes(_) | Body::Http(_) | Body::Script(_) | Body::Settings(_) => {
@@ -110,6 +111,9 @@ fn not_run(case: &Case, check: &Check, reason: &str) -> Vec<Line> {
         Body::Replay { stem, steps } => replay::not_run(&case.id, stem, steps, reason),
         Body::Table(table) => table.not_run(&case.id, &check.name, reason),
         Body::Store(store) => store.not_run(&case.id, &check.name, reason),
+        Body::Screen(screen) => {
+            screen.expectations().map(|(path, written)| line(path.to_owned(), written)).collect()
+        }
         Body::Unread { expectations, .. } => {
             expectations.iter().map(|(place, written)| line(place.clone(), written)).collect()
         }

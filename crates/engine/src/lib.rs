@@ -6,6 +6,7 @@
 
 mod engine;
 mod intake;
+mod pane;
 mod payload;
 pub mod received;
 pub mod record;

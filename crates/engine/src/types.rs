@@ -1,7 +1,7 @@
 //! What goes into the engine and what comes out.
 
 use herdbook_events::observation::Seat;
-use herdbook_events::{NormalizedEvent, Origin, Process, SessionKey};
+use herdbook_events::{NormalizedEvent, Origin, PaneSeen, Process, SessionKey};
 
 use crate::record::Record;
 
@@ -101,6 +101,8 @@ pub enum Input {
         /// It is there.
         alive: bool,
     },
+    /// What the text of a pane says of the agent in it. A look that could not be made, or tells nothing, is no input.
+    Pane(PaneSeen),
     /// Events were lost before they reached the journal.
     Gap {
         /// How many.

@@ -15,6 +15,7 @@ mod news;
 pub mod observe;
 pub mod opencode;
 pub mod project;
+pub mod screen;
 pub mod settings;
 pub mod table;
 

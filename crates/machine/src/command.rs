@@ -167,6 +167,18 @@ impl Command {
         result
     }
 
+    /// Starts the program for a conversation: it is written to and read from. Whoever starts it ends it.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub(crate) fn start(&self) -> Result<Child, RunError> {
+        self.std_command()
+            .stdin(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|source| RunError::Start { program: self.program.clone(), source })
+    }
+
     #[expect(clippy::disallowed_methods, reason = "the one wrapper around starting programs")]
     fn std_command(&self) -> std::process::Command {
         let mut command = std::process::Command::new(&self.program);
@@ -271,12 +283,12 @@ impl<T: Read + AsFd> Pipe<T> {
     }
 }
 
-fn is_later(error: &io::Error) -> bool {
+pub(crate) fn is_later(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
 /// Waits until one of them has something for us, or the time is over.
-fn wait_for(
+pub(crate) fn wait_for(
     stdin: Option<&impl AsFd>,
     stdout: Option<&impl AsFd>,
     stderr: Option<&impl AsFd>,
@@ -312,7 +324,7 @@ fn pid_of(child: &Child) -> Option<Pid> {
 
 /// Kills the program and what it started. The group has the child's pid, which cannot be another's before it is
 /// waited for.
-fn kill_group(child: &Child) {
+pub(crate) fn kill_group(child: &Child) {
     if let Some(pid) = pid_of(child) {
         // Nothing to do if it is gone.
         let _ = kill_process_group(pid, Signal::KILL);

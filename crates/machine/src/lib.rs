@@ -12,6 +12,7 @@
 mod agents;
 mod clients;
 mod command;
+mod control;
 mod discover;
 pub mod env;
 mod files;
@@ -29,6 +30,7 @@ mod tmux;
 pub use agents::{AgentProgram, TreeProcess, agent_of_pane};
 pub use clients::{Client, WATCHING_MS, choose_client, watching_clients};
 pub use command::{Command, Output, RunError};
+pub use control::{Control, ControlError, Cycle, PaneRow};
 pub use files::{FolderError, private_dir, replace_file, replace_unchanged, sweep_beside};
 pub use identity::{Identity, Verdict, same_process};
 pub use jump::{Caller, JumpPlan, JumpTarget, jump_plan};

@@ -147,11 +147,21 @@ fn parse_row(fields: &[&str], separator: &str, line: &str) -> Result<BTreeMap<St
 }
 
 fn is_numeric(field: &str) -> bool {
-    field == "pid"
-        || field == "start_time"
-        || ["_pid", "_active", "_activity", "_attached", "_dead", "_in_mode", "_created", "_control_mode"]
-            .iter()
-            .any(|ending| field.ends_with(ending))
+    const ENDINGS: [&str; 11] = [
+        "_pid",
+        "_active",
+        "_activity",
+        "_attached",
+        "_dead",
+        "_in_mode",
+        "_created",
+        "_control_mode",
+        "_width",
+        "_height",
+        "_size",
+    ];
+    matches!(field, "pid" | "start_time" | "cursor_x" | "cursor_y")
+        || ENDINGS.iter().any(|ending| field.ends_with(ending))
 }
 
 #[cfg(test)]

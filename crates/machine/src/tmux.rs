@@ -22,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Between fields. tmux makes control characters in names and titles harmless, so it stands in none of them; what some
 /// versions make of it [`parse_panes`] reads (F-068).
-const SEPARATOR: &str = "\u{1f}";
+pub(crate) const SEPARATOR: &str = "\u{1f}";
 
 /// Fields of a pane. Free text comes last: a path may hold even our separator.
 const PANE_FIELDS: &[&str] = &[
@@ -171,6 +171,11 @@ impl Tmux {
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
+    }
+
+    /// How long one call may take.
+    pub(crate) fn time_limit(&self) -> Duration {
+        self.timeout
     }
 
     /// Path of the socket.
@@ -364,14 +369,14 @@ fn unreadable(verb: &str, message: &str) -> TmuxError {
     TmuxError::Unreadable { verb: verb.to_owned(), message: message.to_owned() }
 }
 
-fn text(row: &BTreeMap<String, FieldValue>, name: &str) -> String {
+pub(crate) fn text(row: &BTreeMap<String, FieldValue>, name: &str) -> String {
     match row.get(name) {
         Some(FieldValue::Text(text)) => text.clone(),
         _ => String::new(),
     }
 }
 
-fn number(row: &BTreeMap<String, FieldValue>, name: &str) -> u64 {
+pub(crate) fn number(row: &BTreeMap<String, FieldValue>, name: &str) -> u64 {
     match row.get(name) {
         Some(FieldValue::Number(number)) => *number,
         _ => 0,

@@ -9,6 +9,7 @@ use herdbook_events::{Process, SessionKey};
 use herdbook_hosts::{Projected, project};
 use serde_json::{Value, json};
 
+use crate::replay::eye::PaneEye;
 use crate::replay::origin::origin_of;
 use crate::replay::step::{Act, DaemonAct, HookStep, TmuxStep};
 
@@ -37,6 +38,7 @@ pub struct VirtualHerd {
     tmux: TmuxFacts,
     dead: BTreeSet<u32>,
     snapshots: BTreeMap<String, Value>,
+    eye: PaneEye,
 }
 
 /// From `t_ms` on the clocks run on from these values.
@@ -65,6 +67,7 @@ impl VirtualHerd {
             tmux: TmuxFacts::default(),
             dead: BTreeSet::new(),
             snapshots: BTreeMap::new(),
+            eye: PaneEye::default(),
         };
         herd.start();
         herd
@@ -116,6 +119,13 @@ impl VirtualHerd {
             Act::Clock { wall_ms, mono_ms } => {
                 self.clocks.push(ClockSetting { t_ms: self.t_ms, wall_ms: *wall_ms, mono_ms: *mono_ms });
                 self.step(Input::Tick);
+            }
+            Act::Pane(step) => {
+                let running = self.engine.as_ref().map(Engine::sessions);
+                let seen = running.and_then(|sessions| self.eye.look(step, self.t_ms, &sessions, &self.tmux));
+                if let Some(seen) = seen {
+                    self.step(Input::Pane(seen));
+                }
             }
             Act::Unread | Act::Check(_) => {}
         }
@@ -189,6 +199,7 @@ impl VirtualHerd {
     /// A fresh engine folds the log, is told what the samplers would find, and takes what lies in the spool.
     fn start(&mut self) {
         self.starts += 1;
+        self.eye = PaneEye::default();
         let mut engine = Engine::new(Config { seed: self.starts, ..Config::default() });
         for record in &self.log {
             let view = RecordView {

@@ -44,7 +44,9 @@ pub enum Act {
         /// Monotonic time.
         mono_ms: u64,
     },
-    /// A source this product does not read yet: a transcript line or a pane sample.
+    /// A sample of a pane.
+    Pane(Box<PaneStep>),
+    /// A source this product does not read yet: a transcript line.
     Unread,
     /// Expectations, one a key.
     Check(Vec<CheckKey>),
@@ -97,6 +99,19 @@ pub struct PaneRow {
     pub tty: Option<String>,
     /// Its working directory.
     pub cwd: Option<String>,
+}
+
+/// A sample of a pane.
+#[derive(Clone, Debug)]
+pub struct PaneStep {
+    /// Its id.
+    pub pane: String,
+    /// What it shows.
+    pub text: String,
+    /// Its title.
+    pub title: String,
+    /// Its foreground command, empty if not said.
+    pub command: String,
 }
 
 /// What becomes of the daemon.
@@ -179,12 +194,15 @@ impl Members {
                 Act::Unread
             }
             "pane" => {
-                self.get::<String>("pane")?;
                 let screen: String = self.get("screen")?;
-                if !dir.join(&screen).is_file() {
-                    return Err(format!("file '{screen}' is not there"));
-                }
-                Act::Unread
+                let text = std::fs::read_to_string(dir.join(&screen))
+                    .map_err(|_| format!("file '{screen}' is not there"))?;
+                Act::Pane(Box::new(PaneStep {
+                    pane: self.get("pane")?,
+                    text,
+                    title: self.maybe("title")?.unwrap_or_default(),
+                    command: self.maybe("command")?.unwrap_or_default(),
+                }))
             }
             "proc" => Act::Process {
                 pid: self.get("pid")?,

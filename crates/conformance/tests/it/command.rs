@@ -66,18 +66,18 @@ fn a_wrong_expectation_fails_and_is_shown_with_what_was_observed() {
 
 #[test]
 fn nothing_passes_by_not_being_run() {
-    let unmet = REPLAY.replace("\"hooks\"", "\"screen\"");
+    let unmet = REPLAY.replace("\"hooks\"", "\"web\"");
     let dir = case(&unmet, r#"{"t_ms": 10, "do": "check", "queue": []}"#);
     let output = runner(&["run"], dir.path());
     assert_eq!(
         text(&output.stdout),
         concat!(
-            r#"{"case":"X-001","check":"replay@10 queue","expected":[],"observed":null,"ok":null,"reason":"screen"}"#,
+            r#"{"case":"X-001","check":"replay@10 queue","expected":[],"observed":null,"ok":null,"reason":"web"}"#,
             "\n0 passed, 0 failed, 1 not run\n"
         )
     );
     assert_eq!(output.status.code(), Some(1));
-    let output = runner(&["run", "--with", "screen"], dir.path());
+    let output = runner(&["run", "--with", "web"], dir.path());
     assert_eq!(text(&output.stdout).lines().last(), Some("1 passed, 0 failed, 0 not run"));
 }
 

@@ -12,7 +12,7 @@ fn root() -> PathBuf {
 }
 
 /// A folder of the reference data, or nothing (and a word about it) where there is none.
-fn shared(test: &str, name: &str) -> Option<PathBuf> {
+pub fn shared(test: &str, name: &str) -> Option<PathBuf> {
     #[expect(clippy::disallowed_methods, reason = "a test finds its reference data by the environment")]
     let given = std::env::var_os("HERDBOOK_SHARED").map(PathBuf::from);
     let folder = given.unwrap_or_else(|| root().join("../shared")).join(name);

@@ -9,4 +9,5 @@
 
 mod command;
 mod folders;
+mod screens;
 mod stand_in;

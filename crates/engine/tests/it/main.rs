@@ -12,6 +12,7 @@ mod panes;
 mod posted;
 mod received;
 mod replay;
+mod screen;
 
 use herdbook_engine::record::RecordView;
 use herdbook_engine::{Config, Effect, Engine, HookDelivery, HumanAct, Input, Now};

@@ -2,7 +2,7 @@
 
 use herdbook_engine::view::{QueueEntry, SessionView};
 use herdbook_engine::{HumanAct, Input};
-use herdbook_events::{Process, SessionKey};
+use herdbook_events::{Process, SessionKey, Shows, WaitKind};
 use proptest::prelude::*;
 
 use crate::Herd;
@@ -13,6 +13,7 @@ enum Step {
     Post(u8, u8, u16),
     Act(u8, u8),
     Gone(u8),
+    Pane(u8, u8, u16),
     Wait(u32),
 }
 
@@ -58,6 +59,17 @@ fn take(herd: &mut Herd, step: &Step) {
             let process = Process { pid: u32::from(*pid), start: None };
             herd.input(Input::Process { process, alive: false });
         }
+        Step::Pane(session, shows, for_ms) => {
+            let shows = match shows % 6 {
+                0 => Shows::Busy,
+                1 => Shows::Ready { kind: WaitKind::TurnEnd },
+                2 => Shows::Ready { kind: WaitKind::Interrupted },
+                3 => Shows::Dialog { kind: WaitKind::Permission, sure: true },
+                4 => Shows::Dialog { kind: WaitKind::Dialog, sure: false },
+                _ => Shows::Gone,
+            };
+            crate::screen::look(herd, &(session % 5).to_string(), shows, u64::from(*for_ms));
+        }
         Step::Wait(ms) => herd.wait(u64::from(*ms)),
     }
 }
@@ -68,6 +80,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         3 => (any::<u8>(), any::<u8>(), any::<u16>()).prop_map(|(s, k, t)| Step::Post(s, k, t)),
         2 => (any::<u8>(), any::<u8>()).prop_map(|(session, act)| Step::Act(session, act)),
         1 => any::<u8>().prop_map(Step::Gone),
+        3 => (any::<u8>(), any::<u8>(), any::<u16>()).prop_map(|(s, k, t)| Step::Pane(s, k, t)),
         3 => (0u32..90_000_000).prop_map(Step::Wait),
         3 => (0u32..3_000).prop_map(Step::Wait),
     ];

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod command;
 #[cfg(test)]
+mod control;
+#[cfg(test)]
 mod field_cases;
 #[cfg(test)]
 mod survey;

@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 use herdbook_machine::*;
 
 /// A private server.
-struct PrivateServer {
+pub struct PrivateServer {
     folder: tempfile::TempDir,
 }
 
 impl PrivateServer {
     /// Starts a server with one pane in a session of this name, or says by the test's name that there is no tmux.
-    fn start(test: &str, name: &str) -> Option<Self> {
+    pub fn start(test: &str, name: &str) -> Option<Self> {
         if Command::new("tmux").arg("-V").run().is_err() {
             println!("skipped: {test}: no tmux");
             return None;
@@ -26,13 +26,13 @@ impl PrivateServer {
         self.folder.path().join("it's a socket")
     }
 
-    fn tmux(&self) -> Tmux {
+    pub fn tmux(&self) -> Tmux {
         // The machine may be busy; a test is not a measurement.
         Tmux::at(self.socket()).timeout(Duration::from_secs(20))
     }
 
     /// Runs tmux by hand.
-    fn by_hand(&self, args: &[&str]) -> String {
+    pub fn by_hand(&self, args: &[&str]) -> String {
         let output = Command::new("tmux")
             .env("LC_ALL", "C.UTF-8")
             .env("TERM", "xterm-256color")
@@ -46,7 +46,7 @@ impl PrivateServer {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
-    fn new_session(&self, name: &str) -> String {
+    pub fn new_session(&self, name: &str) -> String {
         self.by_hand(&[
             "new-session",
             "-d",
@@ -64,7 +64,7 @@ impl PrivateServer {
     }
 
     /// Ends the server and waits until nobody answers: while it ends, the answer is neither yes nor no.
-    fn end(&self) {
+    pub fn end(&self) {
         self.by_hand(&["kill-server"]);
         let deadline = Instant::now() + Duration::from_secs(30);
         while !matches!(self.tmux().server(), Err(TmuxError::NoServer(_))) {

@@ -1,0 +1,241 @@
+//! The rules for what panes show: the weakest source, so each rule asks for proof that is newer than what it undoes.
+//!
+//! What the pane eye is for (real cases and F-009, F-015, F-084): an approved tool that runs, a "No" or Esc that no
+//! hook tells, and dialogs before any hook.
+
+use herdbook_events::observation::{Facts, Observation, PaneRef, Signal, Source};
+use herdbook_events::origin::Terminal;
+use herdbook_events::pane::{PaneSeen, Shows};
+use herdbook_events::{SessionKey, WaitKind};
+
+use crate::fold::new_wait;
+use crate::herd::Attention;
+use crate::session::{Cause, Moment, Phase, Session, Transition, Wait};
+
+/// The word for causes and waits that come from a pane.
+pub(crate) const PANE: &str = "pane";
+/// A screen is drawn this long after what it follows from, at most: younger samples may still show what was before.
+const DRAWN_MS: u64 = 1_000;
+/// After a turn's end the screen shows work while the host's own hooks run: only longer work is another turn.
+const NEW_TURN_MS: u64 = 5_000;
+
+/// What a look at a pane changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Step {
+    /// The session works: these waits were answered.
+    Works { key: SessionKey, also_turn_ends: bool },
+    /// The session is quiet at a prompt.
+    Quiet { key: SessionKey, kind: WaitKind },
+    /// It asks.
+    Asks { key: SessionKey, kind: WaitKind },
+    /// An agent that no hook has told of asks.
+    Found { kind: WaitKind },
+    /// What only the pane told of is over.
+    Left { key: SessionKey },
+}
+
+impl Attention {
+    /// True when a look at a pane changes something: only then it is worth a record.
+    pub fn pane_tells(&self, at: Moment, seen: &PaneSeen) -> bool {
+        self.pane_step(at, seen).is_some()
+    }
+
+    /// Folds a look at a pane.
+    pub fn pane_seen(&mut self, at: Moment, cause: &Cause, seen: &PaneSeen) -> Vec<Transition> {
+        let Some(step) = self.pane_step(at, seen) else { return Vec::new() };
+        let mut out = Vec::new();
+        match step {
+            Step::Works { key, also_turn_ends } => {
+                out.extend(self.close(&key, at, cause, |wait| wait.is_blocking() || also_turn_ends));
+                if let Some(session) = self.sessions.get_mut(&key) {
+                    session.active = at;
+                    session.note(at, cause);
+                }
+                self.enter(&key, Phase::Working, at);
+            }
+            Step::Quiet { key, kind } => {
+                // Whoever answered or pressed Esc was at the pane: it is no news to him.
+                let mut wait = new_wait(kind, None, None, &seen.message, cause);
+                let answered = self
+                    .sessions
+                    .get(&key)
+                    .is_some_and(|session| session.waits.iter().any(Wait::is_blocking));
+                if answered || kind == WaitKind::Interrupted {
+                    wait.announce_at_ms = None;
+                }
+                if let Some(session) = self.sessions.get_mut(&key) {
+                    session.open_tools.retain(|open| open.agent.is_some());
+                }
+                let opened = self.open(&key, at, cause, wait, None);
+                self.close(&key, at, cause, Wait::is_blocking);
+                // What is shown is the turn's end now.
+                out.extend(opened.and_then(|_| {
+                    let session = self.sessions.get(&key)?;
+                    Some(crate::herd::transition(session, crate::herd::stuck(session, at)?, cause))
+                }));
+            }
+            Step::Asks { key, kind } => {
+                self.enter(&key, Phase::Working, at);
+                let wait = new_wait(kind, None, None, &seen.message, cause);
+                out.extend(self.open(&key, at, cause, wait, None));
+                self.close(&key, at, cause, |wait| !wait.is_blocking());
+            }
+            Step::Found { kind } => {
+                let Some(key) = found_key(seen) else { return out };
+                out.extend(self.observe(at, cause, &start_of(&key, seen)));
+                self.found.insert(key.clone());
+                let wait = new_wait(kind, None, None, &seen.message, cause);
+                out.extend(self.open(&key, at, cause, wait, None));
+            }
+            Step::Left { key } => self.drop_found(&key, at, cause, &mut out),
+        }
+        out
+    }
+
+    fn pane_step(&self, at: Moment, seen: &PaneSeen) -> Option<Step> {
+        let here = |session: &&Session| {
+            session.is_live()
+                && session.machine.is_none()
+                && session.hidden_by.is_none()
+                && !session.is_headless()
+                && session.pane.as_ref().is_some_and(|pane| pane.may_be(&seen.pane))
+        };
+        let found = found_key(seen).filter(|key| self.found.contains(key));
+        let mut others = self.sessions().filter(here).filter(|session| !self.found.contains(&session.key));
+        let first = others.next();
+        if seen.shows == Shows::Gone {
+            return found.map(|key| Step::Left { key });
+        }
+        match (first, others.next()) {
+            (None, _) => match (seen.shows, found) {
+                (Shows::Dialog { kind, .. }, None) => Some(Step::Found { kind }),
+                (Shows::Dialog { .. }, Some(_)) => None,
+                (_, found) => found.map(|key| Step::Left { key }),
+            },
+            (Some(only), None) if only.host == seen.host && !only.posted && !self.pane_uncertain(only) => {
+                session_step(only, at, seen)
+            }
+            // Whose screen it is cannot be told, or others speak for it.
+            _ => None,
+        }
+    }
+
+    /// A session that a hook tells of sits where only the pane was known: they are one (case F-084).
+    pub(crate) fn merge_found(
+        &mut self,
+        key: &SessionKey,
+        at: Moment,
+        cause: &Cause,
+        out: &mut Vec<Transition>,
+    ) {
+        if self.found.is_empty() || self.found.contains(key) {
+            return;
+        }
+        let Some(pane) = self.sessions.get(key).and_then(|session| session.pane.clone()) else { return };
+        let same: Vec<SessionKey> = self
+            .found
+            .iter()
+            .filter(|found| {
+                self.sessions
+                    .get(*found)
+                    .and_then(|session| session.pane.as_ref())
+                    .is_some_and(|own| own.may_be(&pane))
+            })
+            .cloned()
+            .collect();
+        for found in same {
+            self.drop_found(&found, at, cause, out);
+        }
+    }
+
+    fn drop_found(&mut self, key: &SessionKey, at: Moment, cause: &Cause, out: &mut Vec<Transition>) {
+        out.extend(self.end(key, at, cause));
+        self.sessions.remove(key);
+        self.found.remove(key);
+    }
+}
+
+impl Session {
+    /// A request that the pane showed first is told by its host now: it is one wait, and the host knows it better.
+    pub(crate) fn take_over_shown(&mut self, wait: &Wait) -> bool {
+        let shown = self.waits.iter_mut().find(|shown| shown.is_blocking() && shown.source == PANE);
+        let Some(shown) = shown else { return false };
+        *shown = Wait {
+            opened: shown.opened,
+            looked_at_ms: shown.looked_at_ms,
+            announce_at_ms: shown.announce_at_ms,
+            announced: shown.announced,
+            ..wait.clone()
+        };
+        true
+    }
+}
+
+fn session_step(session: &Session, at: Moment, seen: &PaneSeen) -> Option<Step> {
+    let key = session.key.clone();
+    let since_ms = at.at_ms.saturating_sub(seen.for_ms);
+    let blocked = session.waits.iter().any(Wait::is_blocking);
+    let in_turn = matches!(session.phase, Phase::Working | Phase::Unknown);
+    match seen.shows {
+        Shows::Busy => {
+            // One look is enough: work is on the screen only while it lasts.
+            let answered = |wait: &Wait| wait.opened.at_ms + DRAWN_MS <= at.at_ms;
+            let goes_on =
+                |wait: &Wait| wait.opened.at_ms + DRAWN_MS <= since_ms && seen.for_ms >= NEW_TURN_MS;
+            if blocked {
+                let blocking = || session.waits.iter().filter(|wait| wait.is_blocking());
+                return blocking()
+                    .all(answered)
+                    .then(|| Step::Works { key, also_turn_ends: session.waits.iter().all(goes_on) });
+            }
+            let another_turn = !session.waits.is_empty() && session.waits.iter().all(goes_on);
+            let told_again = session.waits.is_empty() && session.phase == Phase::Unknown;
+            (another_turn || told_again).then_some(Step::Works { key, also_turn_ends: true })
+        }
+        Shows::Ready { kind } => {
+            let drawn = session.active.at_ms < since_ms;
+            let gone = |wait: &Wait| !wait.is_blocking() || wait.opened.at_ms + DRAWN_MS <= since_ms;
+            let over = if blocked {
+                session.waits.iter().all(gone)
+            } else {
+                session.waits.is_empty() && in_turn && !session.background && session.settled.is_none()
+            };
+            (drawn && over).then_some(Step::Quiet { key, kind })
+        }
+        Shows::Dialog { kind, sure } => {
+            let drawn = session.active.at_ms < since_ms;
+            let newer = |wait: &Wait| sure && wait.opened.at_ms + DRAWN_MS <= since_ms;
+            let news = !blocked && session.settled.is_none() && session.waits.iter().all(newer);
+            (drawn && news).then_some(Step::Asks { key, kind })
+        }
+        Shows::Menu | Shows::Gone => None,
+    }
+}
+
+/// The key of an agent that only its pane tells of; the server is named where it is not the usual one.
+fn found_key(seen: &PaneSeen) -> Option<SessionKey> {
+    let PaneRef { socket, pane, .. } = &seen.pane;
+    let id = match socket.as_str() {
+        "" => format!("pane:{pane}"),
+        usual if usual.ends_with("/default") => format!("pane:{pane}"),
+        other => format!("pane:{pane}@{other}"),
+    };
+    SessionKey::hooked(&seen.host, &id)
+}
+
+fn start_of(key: &SessionKey, seen: &PaneSeen) -> Observation {
+    Observation {
+        session: key.clone(),
+        host: seen.host.clone(),
+        agent: None,
+        turn: None,
+        source: Source::Pane,
+        signal: Signal::SessionStarted { replaces: false, inside_turn: false },
+        facts: Facts {
+            pane: Some(seen.pane.clone()),
+            terminal: Terminal::Some,
+            attended: Some(true),
+            ..Facts::default()
+        },
+    }
+}

@@ -1,0 +1,57 @@
+//! Looks at panes: kept as an `observation` only when they change something.
+
+use herdbook_attention::{Cause, Moment};
+use herdbook_events::pane::{PaneSeen, Shows};
+use serde::{Deserialize, Serialize};
+
+use crate::engine::{Engine, Outcome};
+use crate::payload;
+use crate::record::Record;
+
+#[derive(Serialize, Deserialize)]
+struct PanePayload {
+    clock: u64,
+    source: String,
+    seen: PaneSeen,
+}
+
+/// Folds a look at a pane.
+pub(crate) fn seen(engine: &mut Engine, at: Moment, seen: PaneSeen, out: &mut Outcome) {
+    if !engine.attention.pane_tells(at, &seen) {
+        return;
+    }
+    let message = engine.redactor.text(&seen.message).into_owned();
+    let seen = PaneSeen { message, ..seen };
+    let id = engine.next_id(at);
+    let transitions = engine.attention.pane_seen(at, &cause(&id, &seen), &seen);
+    let record = PanePayload { clock: at.at_ms, source: "pane".into(), seen };
+    out.records.push(Record::new(&id, at, "observation", payload::raw(&record)));
+    engine.record_transitions(at, transitions, out);
+}
+
+/// Folds a recorded look again. Other observations say nothing here.
+pub(crate) fn replay(engine: &mut Engine, at: Moment, id: &str, text: &str) -> Result<(), serde_json::Error> {
+    #[derive(Deserialize)]
+    struct Only {
+        source: String,
+    }
+    if serde_json::from_str::<Only>(text)?.source != "pane" {
+        return Ok(());
+    }
+    let PanePayload { seen, .. } = serde_json::from_str(text)?;
+    engine.attention.pane_seen(at, &cause(id, &seen), &seen);
+    Ok(())
+}
+
+fn cause(id: &str, seen: &PaneSeen) -> Cause {
+    let pane = &seen.pane.pane;
+    let fact = match seen.shows {
+        Shows::Busy => format!("pane {pane} shows work"),
+        Shows::Ready { .. } => format!("pane {pane} is quiet at a prompt"),
+        Shows::Dialog { kind, sure: true } => format!("pane {pane} shows a dialog ({})", kind.as_str()),
+        Shows::Dialog { sure: false, .. } => format!("pane {pane} shows what looks like a dialog"),
+        Shows::Menu => format!("pane {pane} shows a menu"),
+        Shows::Gone => format!("the agent in pane {pane} is gone"),
+    };
+    Cause { id: id.to_owned(), source: "pane", fact, ..Cause::default() }
+}

@@ -1,0 +1,73 @@
+//! What the text of a pane says of the agent in it: the weakest source, so it only ends or opens a wait with newer,
+//! explicit proof (overview section 4).
+
+use serde::{Deserialize, Serialize};
+
+use crate::observation::{PaneRef, WaitKind};
+
+/// One look at a pane, as far as it counts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PaneSeen {
+    /// The pane.
+    pub pane: PaneRef,
+    /// The host of the agent in it.
+    pub host: String,
+    /// What it shows.
+    pub shows: Shows,
+    /// So long the samples have said so, in milliseconds up to this one.
+    pub for_ms: u64,
+    /// One line of the screen for the human.
+    pub message: String,
+}
+
+/// What a pane shows. That it could not be looked at, or could not be told, is no proof and is never passed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "is")]
+pub enum Shows {
+    /// Work.
+    Busy,
+    /// A composer, and nothing that works.
+    Ready {
+        /// How the turn before ended.
+        kind: WaitKind,
+    },
+    /// A question to the human.
+    Dialog {
+        /// What for.
+        kind: WaitKind,
+        /// The host's own dialog is known; else it only looks like one.
+        sure: bool,
+    },
+    /// A menu that the human opened.
+    Menu,
+    /// The agent is no longer in that pane, or the pane is gone.
+    Gone,
+}
+
+impl PaneRef {
+    /// True when both may be the same pane. Where one of them does not name its server, the id decides.
+    pub fn may_be(&self, other: &PaneRef) -> bool {
+        let same_server = self.socket.is_empty() || other.socket.is_empty() || self.socket == other.socket;
+        let same_life = match (self.server_pid, other.server_pid) {
+            (Some(own), Some(other)) => own == other,
+            _ => true,
+        };
+        self.pane == other.pane && same_server && same_life
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn panes_of_two_servers_are_two_panes() {
+        let pane =
+            |socket: &str, server_pid| PaneRef { socket: socket.into(), server_pid, pane: "%3".into() };
+        assert!(pane("/tmp/a", Some(1)).may_be(&pane("/tmp/a", Some(1))));
+        assert!(pane("/tmp/a", Some(1)).may_be(&pane("", None)));
+        assert!(!pane("/tmp/a", Some(1)).may_be(&pane("/tmp/b", Some(1))));
+        assert!(!pane("/tmp/a", Some(1)).may_be(&pane("/tmp/a", Some(2))));
+    }
+}

@@ -1,0 +1,61 @@
+//! A lasting tmux client on real, private servers.
+
+use herdbook_machine::*;
+
+use crate::tmux::PrivateServer;
+
+#[test]
+fn one_cycle_lists_all_panes_and_captures_the_ones_asked_for() {
+    let Some(server) = PrivateServer::start("one_cycle_lists_all_panes", "one") else { return };
+    let shown = "printf 'first\\n%%end 1 2 1\\n%%exit\\n'; tmux wait-for -S shown; exec sleep 600";
+    let pane = server.by_hand(&["new-window", "-d", "-P", "-F", "#{pane_id}", shown]);
+    server.by_hand(&["wait-for", "shown"]);
+    server.by_hand(&["select-pane", "-t", &pane, "-T", "a;b 'c"]);
+    let mut control = Control::attach(&server.tmux()).unwrap();
+    assert_eq!(control.server(), &server.tmux().server().unwrap());
+    for _ in 0..3 {
+        let cycle = control.cycle(&[&pane, "%77", "%0"]).unwrap();
+        let ids: Vec<&str> = cycle.panes.iter().map(|pane| pane.id.as_str()).collect();
+        assert_eq!(ids, ["%0", pane.as_str()]);
+        let row = &cycle.panes[1];
+        assert_eq!((row.size, row.title.as_str()), ((80, 20), "a;b 'c"));
+        assert_eq!((row.cursor, row.in_mode, row.is_dead), ((0, 3), false, false));
+        let screens: Vec<Option<&str>> = cycle.screens.iter().map(|(_, text)| text.as_deref()).collect();
+        assert!(screens[0].unwrap().starts_with("first\n%end 1 2 1\n%exit\n\n"), "{screens:?}");
+        assert_eq!(screens[1], None, "a pane that is not there could not be looked at");
+        assert!(screens[2].is_some());
+    }
+    let error = control.cycle(&["%0; kill-server"]).unwrap_err();
+    assert!(matches!(error, ControlError::Tmux(TmuxError::BadId(_))), "{error}");
+    assert!(control.cycle(&[]).is_ok(), "nothing was asked of tmux");
+    let sizes = server.by_hand(&["list-windows", "-a", "-F", "#{window_width}x#{window_height}"]);
+    assert_eq!(sizes, "80x20\n80x20", "a client of ours takes no part in the size");
+}
+
+#[test]
+fn a_server_that_dies_ends_the_conversation_and_says_nothing_of_panes() {
+    let Some(server) = PrivateServer::start("a_server_that_dies_ends_the_conversation", "one") else {
+        return;
+    };
+    let mut control = Control::attach(&server.tmux()).unwrap();
+    server.end();
+    assert!(matches!(control.cycle(&["%0"]), Err(ControlError::Closed)));
+    assert!(matches!(control.cycle(&["%0"]), Err(ControlError::Closed)), "also the next time");
+    let again = Control::attach(&server.tmux());
+    assert!(matches!(again, Err(ControlError::Tmux(TmuxError::NoServer(_)))), "{again:?}");
+    server.new_session("two");
+    assert!(Control::attach(&server.tmux()).unwrap().cycle(&["%0"]).is_ok());
+}
+
+#[test]
+fn the_client_leaves_with_its_owner() {
+    let Some(server) = PrivateServer::start("the_client_leaves_with_its_owner", "one") else { return };
+    let control = Control::attach(&server.tmux()).unwrap();
+    assert_eq!(server.by_hand(&["list-clients", "-F", "#{client_control_mode}"]), "1");
+    drop(control);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while !server.by_hand(&["list-clients", "-F", "x"]).is_empty() {
+        assert!(std::time::Instant::now() < deadline, "the client stays");
+        std::thread::yield_now();
+    }
+}
