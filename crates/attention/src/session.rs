@@ -29,6 +29,8 @@ pub struct Cause {
     pub stamp_ms: Option<u64>,
     /// Unix milliseconds at which it happened, when that is not now (it lay in the spool).
     pub happened_at_ms: Option<u64>,
+    /// Unix milliseconds at which the hook process started.
+    pub started_at_ms: Option<u64>,
 }
 
 /// Why a session is in its state.
@@ -174,6 +176,8 @@ pub struct Session {
     pub(crate) over_tools: VecDeque<OverTool>,
     /// Stamp of the last event that moved the main agent.
     pub(crate) main_stamp_ms: Option<u64>,
+    /// Wall time of the last event that moved the main agent: older records of its transcript say nothing.
+    pub(crate) moved_wall_ms: u64,
     /// Fold time of the last activity of the main agent.
     pub(crate) active: Moment,
     pub(crate) asks_by_request: bool,
@@ -218,6 +222,7 @@ impl Session {
             open_tools: Vec::new(),
             over_tools: VecDeque::new(),
             main_stamp_ms: None,
+            moved_wall_ms: at.wall_ms,
             active: at,
             asks_by_request: false,
             elicits: false,
@@ -413,6 +418,8 @@ impl Session {
     pub(crate) fn moved(&mut self, at: Moment, cause: &Cause) {
         self.active = at;
         self.main_stamp_ms = self.main_stamp_ms.max(cause.stamp_ms);
+        let happened = cause.happened_at_ms.or(cause.started_at_ms).unwrap_or(at.wall_ms);
+        self.moved_wall_ms = happened.min(at.wall_ms);
         self.settled = None;
     }
 

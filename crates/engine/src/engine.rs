@@ -9,7 +9,7 @@ use herdbook_redact::Redactor;
 use crate::received::Ledger;
 use crate::record::{Record, RecordView, ReplayError};
 use crate::types::{Config, Effect, HumanAct, Input, Now, TmuxFacts};
-use crate::{intake, payload};
+use crate::{intake, payload, transcript};
 
 /// The engine: all state of the attention layer, and the rules that move it.
 pub struct Engine {
@@ -144,6 +144,7 @@ impl Engine {
                     self.record_transitions(at, transitions, &mut out);
                 }
             }
+            Input::Transcript(news) => transcript::news(self, at, news, &mut out),
             Input::Gap { lost, reason } => {
                 let id = self.next_id(at);
                 out.records.push(Record::new(&id, at, "gap", payload::gap(at, lost, &reason)));
@@ -208,6 +209,8 @@ impl Engine {
             "observation" => {
                 if let Some(process) = payload::read_process(record.payload)? {
                     self.attention.process_gone(at, &process_cause(record.id, process), process);
+                } else {
+                    transcript::replay(self, at, record)?;
                 }
             }
             "daemon" if payload::is_start(record.payload)? => self.started(),

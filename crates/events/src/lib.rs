@@ -11,6 +11,7 @@ pub mod observation;
 pub mod origin;
 pub mod read;
 pub mod surrogates;
+pub mod told;
 pub mod vocabulary;
 
 pub use canonical::{CanonicalEvent, Lineage, Payload, PayloadField};
@@ -20,4 +21,5 @@ pub use observation::{Observation, Signal, Source, WaitKind};
 pub use origin::{Origin, Process};
 pub use read::{CompactTrigger, Reported};
 pub use surrogates::replace_lone_surrogates;
+pub use told::Told;
 pub use vocabulary::{Family, Field, FieldKind, typed};

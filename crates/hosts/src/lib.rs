@@ -17,6 +17,7 @@ pub mod opencode;
 pub mod project;
 pub mod settings;
 pub mod table;
+pub mod transcript;
 
 pub use ecmascript::canonical_text;
 pub use json::MAX_DEPTH;
