@@ -17,5 +17,6 @@ pub mod roles;
 mod run;
 pub mod store_kind;
 pub mod table;
+pub mod transcript_kind;
 
 pub use run::{Runner, find_cases};

@@ -50,6 +50,7 @@ impl Runner {
             Body::Unread { kind, .. } => not_run(case, check, kind),
             Body::Manual => not_run(case, check, "manual"),
             Body::Store(store) => store.run(&case.id, &check.name),
+            Body::Transcript(reader) => reader.run(&case.id, &check.name, &case.dir),
             Body::HookBytes(_) | Body::Http(_) | Body::Script(_) | Body::Settings(_) => {
                 let Some(tools) = &self.tools else { return not_run(case, check, "herdbook") };
                 run_real(case, check, tools)
@@ -110,6 +111,9 @@ fn not_run(case: &Case, check: &Check, reason: &str) -> Vec<Line> {
         Body::Replay { stem, steps } => replay::not_run(&case.id, stem, steps, reason),
         Body::Table(table) => table.not_run(&case.id, &check.name, reason),
         Body::Store(store) => store.not_run(&case.id, &check.name, reason),
+        Body::Transcript(reader) => {
+            reader.expectations().map(|(place, written)| line(place, written)).collect()
+        }
         Body::Unread { expectations, .. } => {
             expectations.iter().map(|(place, written)| line(place.clone(), written)).collect()
         }

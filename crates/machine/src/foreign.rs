@@ -75,6 +75,8 @@ impl ForeignError {
 /// # Errors
 /// It is not below a root, no regular file, another's, or not there.
 pub fn open_foreign(path: &Path, roots: &[PathBuf]) -> Result<ForeignFile, ForeignError> {
+    // What it is is looked at before it is opened: opening a pipe or a device does something.
+    stat_foreign(path, roots)?;
     let (root, below) = split(path, roots).ok_or_else(|| ForeignError::Outside(path.to_owned()))?;
     let folder = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = rustix::fs::open(root, folder, Mode::empty()).map_err(|error| failed(path, error))?;

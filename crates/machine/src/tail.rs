@@ -170,6 +170,30 @@ impl Tail {
     }
 }
 
+/// Reads the complete lines at the start of a file, within so many bytes: who it is of stands there.
+///
+/// # Errors
+/// The file may not be opened, or cannot be read.
+pub fn head(
+    path: &Path,
+    roots: &[PathBuf],
+    bytes: usize,
+    mut take: impl FnMut(&[u8]),
+) -> Result<(), ForeignError> {
+    let opened = open_foreign(path, roots)?;
+    let mut buffer = vec![0; bytes.min(usize::try_from(opened.stamp.size).unwrap_or(bytes))];
+    let got = opened
+        .file
+        .read_at(&mut buffer, 0)
+        .map_err(|source| ForeignError::Io { path: path.to_owned(), source })?;
+    let mut rest = &buffer[..got];
+    while let Some(place) = memchr::memchr(b'\n', rest) {
+        take(&rest[..place]);
+        rest = &rest[place + 1..];
+    }
+    Ok(())
+}
+
 /// Reads complete lines from the cursor on. Returns how many were too long, and whether it stopped for its bound.
 fn read_lines(
     file: &File,

@@ -63,9 +63,9 @@ pub struct Reader {
     /// A session that the file's one was forked from or started by: its records may come first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     fork: Option<codex::Fork>,
-    /// The file is a subagent's.
+    /// The file is a subagent's; nothing: no line told yet.
     #[serde(default)]
-    child: bool,
+    child: Option<bool>,
 }
 
 /// So many ids of one file are remembered.
@@ -94,7 +94,7 @@ impl Reader {
 
     /// True when the file is of a subagent and no session of its own (cases F-041, F-058).
     pub fn is_child(&self) -> bool {
-        self.child
+        self.child == Some(true)
     }
 
     /// Forgets what the file said of itself: it was replaced.
@@ -142,11 +142,17 @@ impl Reader {
             "gemini" => gemini::record(value),
             _ => return None,
         };
+        if self.child.is_none() {
+            self.child = match self.host.as_str() {
+                // What Claude notes about a session as a whole does not say whose it is.
+                "claude" => record.id.is_some().then_some(record.past),
+                "codex" => Some(record.told.iter().any(|told| matches!(told, Told::ChildOf { .. }))),
+                _ => Some(false),
+            };
+        }
         if let Some(id) = &record.session {
             if self.session.is_none() {
                 self.session = Some(id.clone());
-                self.child = record.told.iter().any(|told| matches!(told, Told::ChildOf { .. }))
-                    || (self.host == "claude" && record.past);
             }
             if self.aliases.len() < ALIASES && !self.aliases.contains(id) {
                 self.aliases.push(id.clone());
