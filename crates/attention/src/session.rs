@@ -164,6 +164,8 @@ pub struct Session {
     pub(crate) former: Option<Process>,
     /// Stamp of its last start: what older hooks say of its place is past.
     pub(crate) start_stamp_ms: Option<u64>,
+    /// The session whose conversation it goes on with, as its transcript proves.
+    pub(crate) resumed_from: Option<SessionKey>,
     /// The hook-fed session that speaks for this posted one.
     pub(crate) hidden_by: Option<SessionKey>,
     pub(crate) terminal: Terminal,
@@ -212,6 +214,7 @@ impl Session {
             process_hooks: 0,
             former: None,
             start_stamp_ms: None,
+            resumed_from: None,
             hidden_by: None,
             terminal: Terminal::Unknown,
             attended: None,
@@ -330,6 +333,11 @@ impl Session {
     /// The hook-fed session that speaks for this posted one, on the same pane or transcript.
     pub fn speaker(&self) -> Option<&SessionKey> {
         self.hidden_by.as_ref()
+    }
+
+    /// The session whose conversation it goes on with, as its transcript proves.
+    pub fn resumed_from(&self) -> Option<&SessionKey> {
+        self.resumed_from.as_ref()
     }
 
     /// True while the session is not over.

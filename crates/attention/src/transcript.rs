@@ -55,6 +55,15 @@ impl Attention {
                     return None;
                 }
             }
+            Told::ResumedFrom { earlier } => {
+                let earlier = SessionKey::hooked(fact.host, earlier)?;
+                let session = self.sessions.get_mut(key).filter(|session| session.is_live())?;
+                if session.resumed_from.as_ref() == Some(&earlier) || earlier == *key {
+                    return None;
+                }
+                session.resumed_from = Some(earlier);
+                session.note(at, cause);
+            }
             Told::TurnStarted => {
                 let session = self.sessions.get(key).filter(|session| is_news(session, at, fact))?;
                 let waits = session.waits.iter().any(|wait| !wait.is_blocking());

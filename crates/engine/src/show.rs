@@ -121,6 +121,7 @@ impl Engine {
             tools: counts.tools,
             waits: session.closed_waits(),
             linked: linked.cloned(),
+            resumed_from: session.resumed_from().cloned(),
             evidence: session
                 .evidence()
                 .map(|evidence| Evidence {

@@ -75,6 +75,8 @@ pub struct SessionView {
     pub waits: u64,
     /// The posted session that is the same as this one, and hidden behind it.
     pub linked: Option<SessionKey>,
+    /// The session whose conversation it goes on with (case F-037).
+    pub resumed_from: Option<SessionKey>,
     /// Why it is in this state, oldest first.
     pub evidence: Vec<Evidence>,
     /// When the engine looks again by itself, Unix milliseconds, and why.

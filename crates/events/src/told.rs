@@ -21,6 +21,11 @@ pub enum Told {
         /// The host's own id of that one.
         parent: String,
     },
+    /// It goes on with the conversation of an earlier session (cases F-037, F-055).
+    ResumedFrom {
+        /// The host's own id of that one.
+        earlier: String,
+    },
     /// A turn started.
     TurnStarted,
     /// The turn is over.
@@ -45,6 +50,7 @@ impl Told {
         match self {
             Told::Opened { .. } => "a session of its own".into(),
             Told::ChildOf { parent } => format!("started by {parent}"),
+            Told::ResumedFrom { earlier } => format!("goes on with {earlier}"),
             Told::TurnStarted => "turn started".into(),
             Told::TurnEnded { kind: WaitKind::Interrupted, .. } => "interrupted by the human".into(),
             Told::TurnEnded { kind: WaitKind::Error, .. } => "turn ended by an error".into(),

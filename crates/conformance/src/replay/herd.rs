@@ -9,6 +9,7 @@ use herdbook_events::{Process, SessionKey};
 use herdbook_hosts::{Projected, project};
 use serde_json::{Value, json};
 
+use crate::replay::files::Files;
 use crate::replay::origin::origin_of;
 use crate::replay::step::{Act, DaemonAct, HookStep, TmuxStep};
 
@@ -37,6 +38,7 @@ pub struct VirtualHerd {
     tmux: TmuxFacts,
     dead: BTreeSet<u32>,
     snapshots: BTreeMap<String, Value>,
+    files: Files,
 }
 
 /// From `t_ms` on the clocks run on from these values.
@@ -65,6 +67,7 @@ impl VirtualHerd {
             tmux: TmuxFacts::default(),
             dead: BTreeSet::new(),
             snapshots: BTreeMap::new(),
+            files: Files::default(),
         };
         herd.start();
         herd
@@ -116,6 +119,10 @@ impl VirtualHerd {
             Act::Clock { wall_ms, mono_ms } => {
                 self.clocks.push(ClockSetting { t_ms: self.t_ms, wall_ms: *wall_ms, mono_ms: *mono_ms });
                 self.step(Input::Tick);
+            }
+            Act::Append(step) => {
+                self.files.append(step, &self.sessions());
+                self.follow();
             }
             Act::Unread | Act::Check(_) => {}
         }
@@ -213,6 +220,17 @@ impl VirtualHerd {
         for delivery in spool {
             self.deliver(delivery);
         }
+        self.files.forget();
+        self.follow();
+    }
+
+    /// Reads the transcripts. The product looks each second; here each line is read when it is written.
+    fn follow(&mut self) {
+        if self.engine.is_some() {
+            for news in self.files.news(&self.sessions()) {
+                self.step(Input::Transcript(news));
+            }
+        }
     }
 
     fn hook(&mut self, hook: &HookStep) {
@@ -240,6 +258,11 @@ impl VirtualHerd {
         };
         let before = self.log_events();
         self.step(Input::Hook(delivery));
+        let named = |view: &&SessionView| session.as_ref() == Some(&view.native_id);
+        if let Some(view) = self.sessions().iter().find(named) {
+            self.files.named(view);
+        }
+        self.follow();
         if let Some(session) = session {
             *self.hooks_of.entry(session).or_default() += self.log_events() - before;
         }

@@ -1,6 +1,7 @@
 //! Replays: the engine in virtual time, fresh for each check.
 
 pub mod check;
+pub mod files;
 pub mod herd;
 pub mod origin;
 pub mod step;

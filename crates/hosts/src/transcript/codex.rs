@@ -87,6 +87,7 @@ fn meta(payload: &Value, fork: &mut Option<Fork>, record: &mut Record) {
         let begun_ms = record.at_ms.unwrap_or_default();
         *fork = Some(Fork { begun_ms, last_ms: begun_ms });
     }
+    let forked = text(payload, "forked_from_id").map(str::to_owned);
     record.told.push(match parent {
         Some(parent) => Told::ChildOf { parent: parent.to_owned() },
         None => Told::Opened {
@@ -98,6 +99,7 @@ fn meta(payload: &Value, fork: &mut Option<Fork>, record: &mut Record) {
             },
         },
     });
+    record.told.extend(forked.map(|earlier| Told::ResumedFrom { earlier }));
 }
 
 /// True when a record belongs to a turn of the file's own session: its turn is younger than the file, or it comes

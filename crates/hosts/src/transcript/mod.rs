@@ -92,6 +92,14 @@ impl Reader {
         &self.aliases
     }
 
+    /// The session whose conversation the session of that id goes on with: the id that its file names before its own
+    /// one (cases F-037, F-055).
+    pub fn earlier(&self, own: &str) -> Option<Told> {
+        let own = self.aliases.iter().position(|alias| alias == own).unwrap_or(self.aliases.len());
+        let earlier = self.aliases.get(own.checked_sub(1)?)?.clone();
+        Some(Told::ResumedFrom { earlier })
+    }
+
     /// True when the file is of a subagent and no session of its own (cases F-041, F-058).
     pub fn is_child(&self) -> bool {
         self.child == Some(true)
