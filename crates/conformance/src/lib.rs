@@ -19,4 +19,4 @@ pub mod store_kind;
 pub mod table;
 pub mod transcript_kind;
 
-pub use run::{Runner, find_cases};
+pub use run::{Runner, find_cases, transcript_check};

@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::case::{Body, Case, Check};
 use crate::needs::Abilities;
-use crate::real::Tools;
+use crate::real::tools::parts;
+use crate::real::{Tools, process};
 use crate::replay;
 use crate::report::Line;
 
@@ -50,12 +52,43 @@ impl Runner {
             Body::Unread { kind, .. } => not_run(case, check, kind),
             Body::Manual => not_run(case, check, "manual"),
             Body::Store(store) => store.run(&case.id, &check.name),
-            Body::Transcript(reader) => reader.run(&case.id, &check.name, &case.dir),
+            Body::Transcript(reader) => match &self.tools {
+                Some(tools) => apart(case, check, tools),
+                None => reader.run(&case.id, &check.name, &case.dir),
+            },
             Body::HookBytes(_) | Body::Http(_) | Body::Script(_) | Body::Settings(_) => {
                 let Some(tools) = &self.tools else { return not_run(case, check, "herdbook") };
                 run_real(case, check, tools)
             }
         }
+    }
+}
+
+/// Runs a transcript check in a process of its own: what this one holds of other cases is not the reader's memory.
+fn apart(case: &Case, check: &Check, tools: &Tools) -> Vec<Line> {
+    let mut command = process::command(&tools.this, &[("PATH".into(), tools.path.clone())]);
+    command.arg(parts::TRANSCRIPT).arg(&case.dir).arg(&check.name);
+    let lines = process::run(command, Duration::from_secs(300)).map_err(|error| error.to_string()).and_then(
+        |finished| {
+            serde_json::from_slice(&finished.stdout)
+                .map_err(|error| format!("{error}: {}", String::from_utf8_lossy(&finished.stderr)))
+        },
+    );
+    lines.unwrap_or_else(|problem| vec![Line::broken(&case.id, &check.name, problem)])
+}
+
+/// Runs one transcript check here and returns its lines as JSON.
+///
+/// # Errors
+/// There is no such check.
+pub fn transcript_check(dir: &Path, name: &str) -> Result<String, String> {
+    let case = Case::load(dir).map_err(|problems| problems.join("; "))?;
+    let check = case.checks.iter().find(|check| check.name == name);
+    match check.map(|check| &check.body) {
+        Some(Body::Transcript(reader)) => {
+            serde_json::to_string(&reader.run(&case.id, name, dir)).map_err(|error| error.to_string())
+        }
+        _ => Err(format!("{name} is no transcript check of {}", case.id)),
     }
 }
 
