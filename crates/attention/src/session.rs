@@ -155,6 +155,7 @@ pub struct Session {
     pub(crate) place: Option<Place>,
     pub(crate) cwd: String,
     pub(crate) transcript_path: String,
+    pub(crate) transcript_root: String,
     pub(crate) pane: Option<PaneRef>,
     pub(crate) pane_hint: bool,
     pub(crate) process: Option<Process>,
@@ -208,6 +209,7 @@ impl Session {
             place: None,
             cwd: String::new(),
             transcript_path: String::new(),
+            transcript_root: String::new(),
             pane: None,
             pane_hint: false,
             process: None,
@@ -256,6 +258,11 @@ impl Session {
         self.waits.first().map_or(self.since, |wait| wait.opened)
     }
 
+    /// Last activity of the main agent.
+    pub fn active(&self) -> Moment {
+        self.active
+    }
+
     /// Working directory, empty if unknown.
     pub fn cwd(&self) -> &str {
         &self.cwd
@@ -264,6 +271,17 @@ impl Session {
     /// Transcript path, empty if unknown.
     pub fn transcript_path(&self) -> &str {
         &self.transcript_path
+    }
+
+    /// The folder below which its host keeps transcripts, empty if unknown.
+    pub fn transcript_root(&self) -> &str {
+        &self.transcript_root
+    }
+
+    /// True when news of its transcript can move it: a session of this machine in a turn, or one that waits.
+    pub fn is_open(&self) -> bool {
+        let moves = !self.waits.is_empty() || matches!(self.phase, Phase::Working | Phase::Unknown);
+        moves && self.is_live() && !self.posted && self.parent.is_none() && self.machine.is_none()
     }
 
     /// The pane, if known.
@@ -372,6 +390,9 @@ impl Session {
         }
         if let Some(path) = &facts.transcript_path {
             self.transcript_path.clone_from(path);
+        }
+        if let Some(root) = &facts.transcript_root {
+            self.transcript_root.clone_from(root);
         }
         if let Some(asks_nobody) = facts.asks_nobody {
             self.asks_nobody = asks_nobody;

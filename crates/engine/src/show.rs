@@ -1,14 +1,16 @@
 //! The engine's state as plain values.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::PathBuf;
 
 use herdbook_attention::{Phase, Session};
 use herdbook_events::{Process, SessionKey};
+use herdbook_hosts::transcript::Reader;
 
 use crate::engine::Engine;
 use crate::received::Received;
 use crate::types::Now;
-use crate::view::{Claim, Evidence, QueueEntry, SessionView, State};
+use crate::view::{Claim, Evidence, QueueEntry, SessionView, State, TranscriptFile};
 
 impl Engine {
     /// Returns every entry of the queue in order; those in cooldown come last.
@@ -71,6 +73,30 @@ impl Engine {
     /// [`crate::Input::Process`].
     pub fn processes(&self) -> Vec<Process> {
         self.attention.sessions().filter_map(Session::known_process).collect()
+    }
+
+    /// Returns the transcripts whose news can move a session of this machine; feed [`crate::Input::Transcript`]. A
+    /// file that several sessions name belongs to the one that was active last (case F-055).
+    pub fn transcripts(&self) -> Vec<TranscriptFile> {
+        let mut open: Vec<&Session> = self.attention.sessions().filter(|session| session.is_open()).collect();
+        open.sort_by_key(|session| std::cmp::Reverse(session.active().at_ms));
+        let mut files: Vec<TranscriptFile> = Vec::new();
+        let mut paths = HashSet::new();
+        for session in open.into_iter().filter(|session| !session.transcript_root().is_empty()) {
+            let root = PathBuf::from(session.transcript_root());
+            let key = session.key().as_str();
+            let native_id = key.strip_prefix(&format!("{}-", session.host())).unwrap_or(key).to_owned();
+            let path = match session.transcript_path() {
+                "" => herdbook_hosts::transcript::place(session.host(), &native_id, &root),
+                path => Some(PathBuf::from(path)),
+            };
+            let Some(path) = path.filter(|_| Reader::reads(session.host())) else { continue };
+            if paths.insert(path.clone()) {
+                let (session, host) = (session.key().clone(), session.host().to_owned());
+                files.push(TranscriptFile { session, host, native_id, path, root });
+            }
+        }
+        files
     }
 
     /// Returns what the hooks of each session of this machine told of its agent's place.

@@ -1,5 +1,7 @@
 //! What the engine shows of its state: plain values for listings, the API and the conformance runner.
 
+use std::path::PathBuf;
+
 use herdbook_events::observation::PaneRef;
 use herdbook_events::origin::Terminal;
 use herdbook_events::{Process, SessionKey, WaitKind};
@@ -32,6 +34,21 @@ pub struct Evidence {
     pub fact: String,
     /// Unix milliseconds.
     pub at_ms: u64,
+}
+
+/// A transcript whose news can move a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TranscriptFile {
+    /// The session.
+    pub session: SessionKey,
+    /// Its host.
+    pub host: String,
+    /// The host's own id of it.
+    pub native_id: String,
+    /// The file, as the host names it: foreign text.
+    pub path: PathBuf,
+    /// The folder below which it must lie.
+    pub root: PathBuf,
 }
 
 /// One session.
