@@ -172,8 +172,10 @@ impl Attention {
             |wait: &Wait| wait.is_blocking() && (kind == WaitKind::Interrupted || wait.agent.is_none());
         self.drop_ghosts(key);
         if background || headless {
-            // Work that goes on will wake the agent; a headless run has nobody to call.
-            out.extend(self.close(key, at, cause, blocking_over));
+            // Work that goes on will wake the agent, whatever a transcript said before; a headless run has nobody to
+            // call.
+            let over = |wait: &Wait| blocking_over(wait) || (background && !wait.is_blocking());
+            out.extend(self.close(key, at, cause, over));
             self.enter(key, if background { Phase::Working } else { Phase::Idle }, at);
             if let Some(session) = self.sessions.get_mut(key) {
                 session.note(at, cause);

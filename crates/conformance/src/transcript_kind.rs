@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use herdbook_engine::{Config, Effect, Engine, Input, Now, ToldRecord, TranscriptNews};
 use herdbook_events::SessionKey;
 use herdbook_hosts::transcript::{Known, Reader, is_child_file};
-use herdbook_machine::{Cursor, Tail};
+use herdbook_machine::{Cursor, Piece, Tail};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -324,7 +324,11 @@ impl Bench {
         let Followed { tail, reader, met, stands } = file;
         let (mut lines, mut facts, mut spoke) = (Vec::new(), Vec::new(), Vec::new());
         let (known, skipped) = (&mut self.known, &mut self.skipped);
-        let looked = tail.look(|line| {
+        let looked = tail.look(|piece| {
+            let line = match piece {
+                Piece::Anew => return reader.reset(),
+                Piece::Line(line) => line,
+            };
             let line = reader.line(line, known);
             *skipped += u64::from(line.skipped);
             lines.extend(line.records);

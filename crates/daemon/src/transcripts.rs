@@ -9,7 +9,7 @@ use herdbook_engine::view::TranscriptFile;
 use herdbook_engine::{Input, ToldRecord, TranscriptNews};
 use herdbook_hosts::transcript::{Known, Reader, is_child_file};
 use herdbook_log::Durability;
-use herdbook_machine::{ForeignError, Tail};
+use herdbook_machine::{ForeignError, Piece, Tail};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
@@ -98,8 +98,12 @@ impl Eye {
         let (mut facts, mut grown) = (Vec::new(), false);
         // A file that may not be read says nothing; one that is gone may come back.
         tail.as_mut()?
-            .look(|line| {
+            .look(|piece| {
                 grown = true;
+                let line = match piece {
+                    Piece::Anew => return reader.reset(),
+                    Piece::Line(line) => line,
+                };
                 for record in reader.line(line, known).records {
                     let (record, written_ms, told) = (record.id, record.at_ms, record.told);
                     let fact = |told| ToldRecord { record: record.clone(), written_ms, told };

@@ -156,17 +156,22 @@ fn failed(path: &Path, error: rustix::io::Errno) -> ForeignError {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::io::Write as _;
     use std::os::unix::fs::symlink;
 
     use super::*;
+
+    fn put(path: impl AsRef<Path>, text: &str) {
+        File::create(path).unwrap().write_all(text.as_bytes()).unwrap();
+    }
 
     #[test]
     fn only_regular_files_below_a_root_are_opened() {
         let scratch = tempfile::tempdir().unwrap();
         let at = |name: &str| scratch.path().join(name);
         fs::create_dir_all(at("real/sub")).unwrap();
-        fs::write(at("secret"), "s").unwrap();
-        fs::write(at("real/sub/a.jsonl"), "one\n").unwrap();
+        put(at("secret"), "s").unwrap();
+        put(at("real/sub/a.jsonl"), "one\n").unwrap();
         symlink(at("real"), at("root")).unwrap();
         symlink(at("secret"), at("real/link")).unwrap();
         symlink(scratch.path(), at("real/out")).unwrap();
@@ -195,10 +200,10 @@ mod tests {
     fn one_stat_tells_whether_a_file_changed() {
         let scratch = tempfile::tempdir().unwrap();
         let (path, roots) = (scratch.path().join("a"), [scratch.path().to_owned()]);
-        fs::write(&path, "one\n").unwrap();
+        put(&path, "one\n").unwrap();
         let before = stat_foreign(&path, &roots).unwrap();
         assert_eq!(before, open_foreign(&path, &roots).unwrap().stamp);
-        fs::write(&path, "one\ntwo\n").unwrap();
+        put(&path, "one\ntwo\n").unwrap();
         let after = stat_foreign(&path, &roots).unwrap();
         assert!(after.is_same_file(&before) && after != before);
     }

@@ -45,5 +45,5 @@ pub use place::{Binding, JumpError, Place};
 pub use process::{Proc, Process, Stat, Terminal};
 pub use survey::{Agent, AgentPane, Survey};
 pub use systemd::{ManagerError, UnitState, UserManager};
-pub use tail::{Cursor, LINE_BYTES, Look, Tail, head};
+pub use tail::{Cursor, LINE_BYTES, Look, Piece, Tail, head};
 pub use tmux::{Pane, Scope, Server, Tmux, TmuxError};

@@ -58,6 +58,15 @@ pub struct Look {
     pub more: bool,
 }
 
+/// What a look gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece<'a> {
+    /// The file was replaced, rewritten or cut: it is read from its start again.
+    Anew,
+    /// A complete line, without its newline.
+    Line(&'a [u8]),
+}
+
 /// One followed file.
 #[derive(Debug)]
 pub struct Tail {
@@ -124,12 +133,12 @@ impl Tail {
         &self.cursor
     }
 
-    /// Looks for complete new lines and gives each one to `take`, without its newline. Where the file did not change
+    /// Looks for complete new lines and gives each one to `take`. Where the file did not change
     /// since the last look, this is one `stat`.
     ///
     /// # Errors
     /// The file may not be opened, is not there, or cannot be read; the cursor stands where it stood.
-    pub fn look(&mut self, mut take: impl FnMut(&[u8])) -> Result<Look, ForeignError> {
+    pub fn look(&mut self, mut take: impl FnMut(Piece<'_>)) -> Result<Look, ForeignError> {
         let stamp = stat_foreign(&self.path, &self.roots)?;
         if self.seen == Some(stamp) {
             return Ok(Look { pending: self.pending, ..Look::default() });
@@ -142,6 +151,7 @@ impl Tail {
             (cursor.dev, cursor.ino) = (stamp.dev, stamp.ino);
         } else if !self.still(&opened.file, stamp).map_err(|source| self.io(source))? {
             look.reset = true;
+            take(Piece::Anew);
             cursor = Cursor { dev: stamp.dev, ino: stamp.ino, ..Cursor::default() };
         }
         let read = read_lines(&opened.file, stamp.size, &mut cursor, &mut take);
@@ -199,7 +209,7 @@ fn read_lines(
     file: &File,
     size: u64,
     cursor: &mut Cursor,
-    take: &mut impl FnMut(&[u8]),
+    take: &mut impl FnMut(Piece<'_>),
 ) -> io::Result<(u64, bool)> {
     let mut line = Vec::new();
     let mut too_long = 0;
@@ -221,10 +231,10 @@ fn read_lines(
             match cursor.passed.take() {
                 Some(_) => too_long += 1,
                 None if line.len() + part.len() > LINE_BYTES => too_long += 1,
-                None if line.is_empty() => take(part),
+                None if line.is_empty() => take(Piece::Line(part)),
                 None => {
                     line.extend_from_slice(part);
-                    take(&line);
+                    take(Piece::Line(&line));
                 }
             }
             line.clear();
@@ -278,6 +288,10 @@ mod tests {
 
     use super::*;
 
+    fn put(path: impl AsRef<Path>, text: &str) {
+        File::create(path).unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
     struct Bench {
         scratch: tempfile::TempDir,
     }
@@ -307,7 +321,11 @@ mod tests {
 
     fn look(tail: &mut Tail) -> (Vec<String>, Look) {
         let mut lines = Vec::new();
-        let look = tail.look(|line| lines.push(String::from_utf8_lossy(line).into_owned())).unwrap();
+        let take = |piece: Piece<'_>| match piece {
+            Piece::Anew => assert!(lines.is_empty()),
+            Piece::Line(line) => lines.push(String::from_utf8_lossy(line).into_owned()),
+        };
+        let look = tail.look(take).unwrap();
         (lines, look)
     }
 
@@ -332,18 +350,18 @@ mod tests {
         let mut tail = bench.tail();
         bench.append("one\ntwo\nthree\n");
         look(&mut tail);
-        fs::write(bench.path(), "four\n").unwrap();
+        put(bench.path(), "four\n").unwrap();
         assert_eq!(look(&mut tail), (vec!["four".into()], Look { reset: true, ..Look::default() }));
-        fs::write(bench.path(), "FOUR\nfive\n").unwrap();
+        put(bench.path(), "FOUR\nfive\n").unwrap();
         assert_eq!(
             look(&mut tail),
             (vec!["FOUR".into(), "five".into()], Look { reset: true, ..Look::default() })
         );
         // The same length, another content.
-        fs::write(bench.path(), "FOUR\nsix.\n").unwrap();
+        put(bench.path(), "FOUR\nsix.\n").unwrap();
         assert_eq!(look(&mut tail).0, ["FOUR", "six."]);
         let other = bench.scratch.path().join("b");
-        fs::write(&other, "FOUR\nsix.\nnext\n").unwrap();
+        put(&other, "FOUR\nsix.\nnext\n").unwrap();
         fs::rename(&other, bench.path()).unwrap();
         assert_eq!(look(&mut tail).0, ["FOUR", "six.", "next"]);
         bench.append("last\n");

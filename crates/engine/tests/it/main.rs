@@ -12,10 +12,13 @@ mod panes;
 mod posted;
 mod received;
 mod replay;
+mod transcripts;
 
 use herdbook_engine::record::RecordView;
-use herdbook_engine::{Config, Effect, Engine, HookDelivery, HumanAct, Input, Now};
-use herdbook_events::{NormalizedEvent, Origin, SessionKey};
+use herdbook_engine::{
+    Config, Effect, Engine, HookDelivery, HumanAct, Input, Now, ToldRecord, TranscriptNews,
+};
+use herdbook_events::{NormalizedEvent, Origin, SessionKey, Told};
 
 /// An engine with its clock and journal.
 pub struct Herd {
@@ -117,6 +120,17 @@ impl Herd {
             body: body.as_bytes().to_vec(),
             cut: false,
             spooled: false,
+        }));
+    }
+
+    /// A fact out of the transcript of a Claude session.
+    pub fn told(&mut self, id: &str, fresh: bool, written_ms: Option<u64>, told: Told) {
+        self.input(Input::Transcript(TranscriptNews {
+            session: SessionKey::hooked("claude", id).unwrap(),
+            host: "claude".into(),
+            path: format!("/home/dev/.claude/projects/-app/{id}.jsonl"),
+            fresh,
+            facts: vec![ToldRecord { record: None, written_ms, told }],
         }));
     }
 

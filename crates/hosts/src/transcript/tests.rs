@@ -1,5 +1,3 @@
-#![expect(clippy::unwrap_used, reason = "a test may stop at what it did not expect")]
-
 use herdbook_events::{Told, WaitKind};
 
 use super::{Known, Line, Reader, is_child_file, place, root};
