@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     fn put(path: impl AsRef<Path>, text: &str) {
-        File::create(path).unwrap().write_all(text.as_bytes()).unwrap();
+        File::create(path).unwrap().write_all(text.as_bytes());
     }
 
     #[test]
@@ -170,8 +170,8 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let at = |name: &str| scratch.path().join(name);
         fs::create_dir_all(at("real/sub")).unwrap();
-        put(at("secret"), "s").unwrap();
-        put(at("real/sub/a.jsonl"), "one\n").unwrap();
+        put(at("secret"), "s");
+        put(at("real/sub/a.jsonl"), "one\n");
         symlink(at("real"), at("root")).unwrap();
         symlink(at("secret"), at("real/link")).unwrap();
         symlink(scratch.path(), at("real/out")).unwrap();
@@ -200,10 +200,10 @@ mod tests {
     fn one_stat_tells_whether_a_file_changed() {
         let scratch = tempfile::tempdir().unwrap();
         let (path, roots) = (scratch.path().join("a"), [scratch.path().to_owned()]);
-        put(&path, "one\n").unwrap();
+        put(&path, "one\n");
         let before = stat_foreign(&path, &roots).unwrap();
         assert_eq!(before, open_foreign(&path, &roots).unwrap().stamp);
-        put(&path, "one\ntwo\n").unwrap();
+        put(&path, "one\ntwo\n");
         let after = stat_foreign(&path, &roots).unwrap();
         assert!(after.is_same_file(&before) && after != before);
     }

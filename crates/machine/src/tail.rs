@@ -289,7 +289,7 @@ mod tests {
     use super::*;
 
     fn put(path: impl AsRef<Path>, text: &str) {
-        File::create(path).unwrap().write_all(text.as_bytes()).unwrap();
+        File::create(path).unwrap().write_all(text.as_bytes());
     }
 
     struct Bench {
@@ -350,18 +350,18 @@ mod tests {
         let mut tail = bench.tail();
         bench.append("one\ntwo\nthree\n");
         look(&mut tail);
-        put(bench.path(), "four\n").unwrap();
+        put(bench.path(), "four\n");
         assert_eq!(look(&mut tail), (vec!["four".into()], Look { reset: true, ..Look::default() }));
-        put(bench.path(), "FOUR\nfive\n").unwrap();
+        put(bench.path(), "FOUR\nfive\n");
         assert_eq!(
             look(&mut tail),
             (vec!["FOUR".into(), "five".into()], Look { reset: true, ..Look::default() })
         );
         // The same length, another content.
-        put(bench.path(), "FOUR\nsix.\n").unwrap();
+        put(bench.path(), "FOUR\nsix.\n");
         assert_eq!(look(&mut tail).0, ["FOUR", "six."]);
         let other = bench.scratch.path().join("b");
-        put(&other, "FOUR\nsix.\nnext\n").unwrap();
+        put(&other, "FOUR\nsix.\nnext\n");
         fs::rename(&other, bench.path()).unwrap();
         assert_eq!(look(&mut tail).0, ["FOUR", "six.", "next"]);
         bench.append("last\n");
