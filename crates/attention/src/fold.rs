@@ -181,6 +181,7 @@ impl Attention {
                 };
                 let before = place(session);
                 session.learn(&seen.facts, cause, starts);
+                session.unhooked = false;
                 let is_new = session.posted || before != place(session);
                 if session.posted {
                     session.host.clone_from(&seen.host);

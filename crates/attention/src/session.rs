@@ -165,6 +165,8 @@ pub struct Session {
     pub(crate) former: Option<Process>,
     /// Stamp of its last start: what older hooks say of its place is past.
     pub(crate) start_stamp_ms: Option<u64>,
+    /// Only its transcript is known of it: no hook named it yet.
+    pub(crate) unhooked: bool,
     /// The session whose conversation it goes on with, as its transcript proves.
     pub(crate) resumed_from: Option<SessionKey>,
     /// The hook-fed session that speaks for this posted one.
@@ -216,6 +218,7 @@ impl Session {
             process_hooks: 0,
             former: None,
             start_stamp_ms: None,
+            unhooked: false,
             resumed_from: None,
             hidden_by: None,
             terminal: Terminal::Unknown,
@@ -356,6 +359,11 @@ impl Session {
     /// The session whose conversation it goes on with, as its transcript proves.
     pub fn resumed_from(&self) -> Option<&SessionKey> {
         self.resumed_from.as_ref()
+    }
+
+    /// True when only its transcript is known of it: no hook named it yet.
+    pub fn is_unhooked(&self) -> bool {
+        self.unhooked
     }
 
     /// True while the session is not over.

@@ -45,9 +45,24 @@ impl Attention {
                     ..Facts::default()
                 };
                 session.learn(&facts, cause, true);
+                session.unhooked = true;
+                // All that was written since counts: no hook will tell it.
+                session.moved_wall_ms = fact.written_ms.unwrap_or(at.wall_ms).min(at.wall_ms);
                 session.note(at, cause);
                 out.push(transition(&session, registered(&session, at), cause));
                 self.insert(session);
+            }
+            Told::Seated { process, pane } => {
+                let session = self.sessions.get_mut(key).filter(|session| session.unhooked)?;
+                if !session.is_live() || session.process == Some(*process) {
+                    return None;
+                }
+                // Whoever writes the file is the agent: no second hook is needed to know that.
+                session.process = Some(*process);
+                session.process_hooks = 2;
+                session.pane.clone_from(pane);
+                session.note(at, cause);
+                self.links_changed = true;
             }
             Told::ChildOf { parent } => {
                 let parent = SessionKey::hooked(fact.host, parent)?;
@@ -152,9 +167,15 @@ fn ends(session: &Session, kind: WaitKind) -> bool {
         return false;
     }
     let blocked = session.waits.iter().any(|wait| wait.is_blocking() && wait.agent.is_none());
+    let in_turn = match session.phase {
+        Phase::Working | Phase::Unknown => true,
+        // The turn may have begun before the file was met.
+        Phase::Registered => session.unhooked,
+        Phase::Idle | Phase::Ended => false,
+    };
     match kind {
-        WaitKind::Interrupted => blocked || matches!(session.phase, Phase::Working | Phase::Unknown),
+        WaitKind::Interrupted => blocked || in_turn,
         // Work in the background will wake the agent, and a question that is open outlives no turn.
-        _ => !blocked && !session.background && matches!(session.phase, Phase::Working | Phase::Unknown),
+        _ => !blocked && !session.background && in_turn,
     }
 }

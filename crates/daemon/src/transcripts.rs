@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use herdbook_engine::view::TranscriptFile;
 use herdbook_engine::{Input, ToldRecord, TranscriptNews};
+use herdbook_events::{SessionKey, Told};
 use herdbook_hosts::transcript::{Known, Reader, is_child_file};
 use herdbook_log::Durability;
 use herdbook_machine::{ForeignError, Piece, Tail};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
+use crate::agents::{Agents, Rollout};
 use crate::config::stopped;
 use crate::core::Core;
 
@@ -26,20 +28,21 @@ const FOLDERS: usize = 64;
 const HEAD_BYTES: usize = 256 << 10;
 
 /// Follows the transcripts until the daemon ends.
-pub(crate) async fn follow(core: Core, mut stop: watch::Receiver<bool>) {
+pub(crate) async fn follow(core: Core, agents: Agents, mut stop: watch::Receiver<bool>) {
     tokio::select! {
-        () = look_again_and_again(&core) => {}
+        () = look_again_and_again(&core, &agents) => {}
         () = stopped(&mut stop) => {}
     }
 }
 
-async fn look_again_and_again(core: &Core) {
+async fn look_again_and_again(core: &Core, agents: &Agents) {
     let mut eye = Eye::default();
     loop {
         let Ok(wanted) = core.look(|engine, _| engine.transcripts()).await else { return };
         // It reads files.
+        let agents = agents.clone();
         let looked = tokio::task::spawn_blocking(move || {
-            let news = eye.look(&wanted);
+            let news = eye.look(&wanted, &agents.rollouts());
             (eye, news)
         });
         eye = match looked.await {
@@ -74,14 +77,64 @@ struct Followed {
 }
 
 impl Eye {
-    /// Looks once at each file and returns what is new in them.
-    fn look(&mut self, wanted: &[TranscriptFile]) -> Vec<TranscriptNews> {
-        self.files.retain(|path, _| wanted.iter().any(|file| file.path == *path));
+    /// Looks once at each file and returns what is new in them: those of sessions that hooks named, and those that
+    /// agents without hooks write.
+    fn look(&mut self, wanted: &[TranscriptFile], rollouts: &[Rollout]) -> Vec<TranscriptNews> {
+        let named = |path: &PathBuf| wanted.iter().any(|file| file.path == *path);
+        self.files.retain(|path, _| named(path) || rollouts.iter().any(|rollout| rollout.path == *path));
         if self.known.len() > FOLDERS {
             let folders: Vec<&Path> = self.files.keys().filter_map(|path| path.parent()).collect();
             self.known.retain(|folder, _| folders.contains(&folder.as_path()));
         }
-        wanted.iter().filter_map(|file| self.news(file)).collect()
+        let mut news: Vec<TranscriptNews> = wanted.iter().filter_map(|file| self.news(file)).collect();
+        for rollout in rollouts.iter().filter(|rollout| !named(&rollout.path)) {
+            news.extend(self.unnamed(rollout));
+        }
+        news
+    }
+
+    /// News of a file that no open session named: whose it is its first line tells.
+    fn unnamed(&mut self, rollout: &Rollout) -> Option<TranscriptNews> {
+        let mut first = Vec::new();
+        let met = self.files.get(&rollout.path).is_none_or(|file| file.tail.is_none());
+        if met {
+            let (mut reader, mut known, mut begun) = (Reader::new("codex"), Known::default(), false);
+            let roots = std::slice::from_ref(&rollout.root);
+            herdbook_machine::head(&rollout.path, roots, HEAD_BYTES, |line| {
+                if !std::mem::replace(&mut begun, true) {
+                    first.extend(reader.line(line, &mut known).records);
+                }
+            })
+            .ok()?;
+        }
+        let of_file = |file: &Followed| file.reader.session().map(str::to_owned);
+        let native_id = match first.first() {
+            Some(record) => record.session.clone(),
+            None => self.files.get(&rollout.path).and_then(of_file),
+        }?;
+        let file = TranscriptFile {
+            session: SessionKey::hooked("codex", &native_id)?,
+            host: "codex".into(),
+            native_id,
+            path: rollout.path.clone(),
+            root: rollout.root.clone(),
+        };
+        let mut facts = Vec::new();
+        for record in first {
+            // A conversation that was resumed is as old as its file; this life of it as its process.
+            let written_ms = record.at_ms.max(rollout.started_at_ms);
+            let fact = |told| ToldRecord { record: None, written_ms, told };
+            facts.extend(record.told.into_iter().map(fact));
+            let seated = Told::Seated { process: rollout.process, pane: rollout.pane.clone() };
+            facts.push(ToldRecord { record: None, written_ms, told: seated });
+        }
+        let news = self.news(&file);
+        if !facts.is_empty() {
+            facts.extend(news.into_iter().flat_map(|news| news.facts));
+            let path = file.path.to_string_lossy().into_owned();
+            return Some(TranscriptNews { session: file.session, host: file.host, path, fresh: true, facts });
+        }
+        news
     }
 
     fn news(&mut self, file: &TranscriptFile) -> Option<TranscriptNews> {
@@ -161,18 +214,19 @@ mod tests {
     use std::fs::OpenOptions;
     use std::io::Write as _;
 
-    use herdbook_events::{SessionKey, Told, WaitKind};
+    use herdbook_events::{Process, WaitKind};
 
     use super::*;
 
     struct Bench {
         scratch: tempfile::TempDir,
         eye: Eye,
+        rollouts: Vec<Rollout>,
     }
 
     impl Bench {
         fn new() -> Bench {
-            Bench { scratch: tempfile::tempdir().unwrap(), eye: Eye::default() }
+            Bench { scratch: tempfile::tempdir().unwrap(), eye: Eye::default(), rollouts: Vec::new() }
         }
 
         fn file(&self, host: &str, id: &str) -> TranscriptFile {
@@ -192,7 +246,7 @@ mod tests {
         }
 
         fn look(&mut self, files: &[TranscriptFile]) -> Vec<(bool, Vec<Told>)> {
-            let news = self.eye.look(files).into_iter();
+            let news = self.eye.look(files, &self.rollouts).into_iter();
             news.map(|news| (news.fresh, news.facts.into_iter().map(|fact| fact.told).collect())).collect()
         }
     }
@@ -233,6 +287,37 @@ mod tests {
         assert_eq!(bench.look(&files), []);
         bench.append("a", r#"{"type":"event_msg","payload":{"type":"task_complete"}}"#);
         assert_eq!(bench.look(&files), []);
+    }
+
+    #[test]
+    fn a_codex_without_hooks_is_known_by_its_rollout() {
+        let mut bench = Bench::new();
+        let meta = r#"{"timestamp":"2026-01-15T09:00:00.000Z","type":"session_meta","payload":{"id":"a","cwd":"/w","source":"cli"}}"#;
+        let started = r#"{"timestamp":"2026-01-15T09:00:01.000Z","type":"event_msg","payload":{"type":"task_started"}}"#;
+        bench.append("a", meta);
+        bench.append("a", started);
+        let process = Process { pid: 7, start: Some(9) };
+        bench.rollouts = vec![Rollout {
+            path: bench.file("codex", "a").path,
+            root: bench.scratch.path().to_owned(),
+            process,
+            started_at_ms: Some(5),
+            pane: None,
+        }];
+        let opened = Told::Opened { cwd: Some("/w".into()), attended: Some(true) };
+        let seated = Told::Seated { process, pane: None };
+        assert_eq!(bench.look(&[]), [(true, vec![opened, seated, Told::TurnStarted])]);
+        assert_eq!(bench.look(&[]), []);
+        bench.append(
+            "a",
+            r#"{"type":"event_msg","payload":{"type":"task_complete","last_agent_message":"Done."}}"#,
+        );
+        let ended = Told::TurnEnded { kind: WaitKind::TurnEnd, message: "Done.".into() };
+        assert_eq!(bench.look(&[]), [(true, vec![ended])]);
+        // Its session is known by now: it is followed on, not met anew.
+        bench.append("a", started);
+        let named = [bench.file("codex", "a")];
+        assert_eq!(bench.look(&named), [(true, vec![Told::TurnStarted])]);
     }
 
     #[test]

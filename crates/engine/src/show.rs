@@ -101,7 +101,9 @@ impl Engine {
 
     /// Returns what the hooks of each session of this machine told of its agent's place.
     pub fn claims(&self) -> Vec<Claim> {
-        let hooked = |session: &&Session| !session.is_posted() && session.machine().is_none();
+        let hooked = |session: &&Session| {
+            !session.is_posted() && !session.is_unhooked() && session.machine().is_none()
+        };
         let claim = |session: &Session| Claim {
             host: session.host().to_owned(),
             process: session.process(),

@@ -3,7 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::observation::WaitKind;
+use crate::observation::{PaneRef, WaitKind};
+use crate::origin::Process;
 
 /// One fact that a record of a transcript proves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +16,13 @@ pub enum Told {
         cwd: Option<String>,
         /// A human sits at it, where the file says so.
         attended: Option<bool>,
+    },
+    /// The process that has the file open. Only known of files whose sessions no hook named.
+    Seated {
+        /// The process.
+        process: Process,
+        /// The pane it runs in, if it is in one that is proven.
+        pane: Option<PaneRef>,
     },
     /// The file is of a session that another one started (case F-041).
     ChildOf {
@@ -49,6 +57,7 @@ impl Told {
     pub fn words(&self) -> String {
         match self {
             Told::Opened { .. } => "a session of its own".into(),
+            Told::Seated { process, .. } => format!("written by process {}", process.pid),
             Told::ChildOf { parent } => format!("started by {parent}"),
             Told::ResumedFrom { earlier } => format!("goes on with {earlier}"),
             Told::TurnStarted => "turn started".into(),

@@ -289,7 +289,7 @@ mod tests {
     use super::*;
 
     fn put(path: impl AsRef<Path>, text: &str) {
-        File::create(path).unwrap().write_all(text.as_bytes());
+        File::create(path).unwrap().write_all(text.as_bytes()).unwrap();
     }
 
     struct Bench {

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use known::Known;
-pub use place::{is_child_file, place, root};
+pub use place::{is_child_file, place, rollout_root, root};
 
 /// One record of a transcript.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

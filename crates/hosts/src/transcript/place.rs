@@ -27,6 +27,15 @@ pub fn place(host: &str, session: &str, root: &Path) -> Option<PathBuf> {
     (host == "copilot" && plain).then(|| root.join(session).join("events.jsonl"))
 }
 
+/// Returns the folder of transcripts that a rollout lies in (`sessions/YYYY/MM/DD/rollout-….jsonl`), where a running
+/// Codex has it open; nothing for other files.
+pub fn rollout_root(path: &Path) -> Option<&Path> {
+    let name = path.file_name()?.to_str()?;
+    let is_rollout = name.starts_with("rollout-") && name.ends_with(".jsonl");
+    let root = path.ancestors().nth(4)?;
+    (is_rollout && root.file_name()? == "sessions").then_some(root)
+}
+
 /// True when the place of a file says that it is a subagent's (case F-058).
 pub fn is_child_file(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();

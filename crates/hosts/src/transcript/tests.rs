@@ -1,6 +1,6 @@
 use herdbook_events::{Told, WaitKind};
 
-use super::{Known, Line, Reader, is_child_file, place, root};
+use super::{Known, Line, Reader, is_child_file, place, rollout_root, root};
 
 fn read(host: &str, lines: &[&str]) -> (Reader, Vec<Line>) {
     let (mut reader, mut known) = (Reader::new(host), Known::default());
@@ -165,4 +165,8 @@ fn places_follow_from_what_the_origin_names() {
     assert_eq!(place("copilot", "../a", &state), None);
     assert!(is_child_file(&path("/p/s/subagents/x.jsonl")) && is_child_file(&path("/p/agent-1.jsonl")));
     assert!(!is_child_file(&path("/p/s.jsonl")));
+    let rollout = path("/h/.codex/sessions/2026/01/15/rollout-x.jsonl");
+    assert_eq!(rollout_root(&rollout), Some(&*path("/h/.codex/sessions")));
+    assert_eq!(rollout_root(&path("/h/.codex/2026/01/15/rollout-x.jsonl")), None);
+    assert_eq!(rollout_root(&path("/h/.codex/sessions/2026/01/15/x.log")), None);
 }
