@@ -183,6 +183,8 @@ pub struct Session {
     pub(crate) main_stamp_ms: Option<u64>,
     /// Wall time of the last event that moved the main agent: older records of its transcript say nothing.
     pub(crate) moved_wall_ms: u64,
+    /// The last record of its transcript that moved it: when it was seen, and when it was written.
+    pub(crate) proved: Option<Moment>,
     /// Fold time of the last activity of the main agent.
     pub(crate) active: Moment,
     pub(crate) asks_by_request: bool,
@@ -195,6 +197,8 @@ pub struct Session {
     pub(crate) evidence: VecDeque<Evidence>,
 }
 
+/// A hook call reaches us within this time, else it lay in the spool and is ordered by its stamp.
+const COMPARABLE_MS: u64 = 10_000;
 const EVIDENCE_KEPT: usize = 12;
 const TOOLS_REMEMBERED: usize = 64;
 
@@ -231,6 +235,7 @@ impl Session {
             over_tools: VecDeque::new(),
             main_stamp_ms: None,
             moved_wall_ms: at.wall_ms,
+            proved: None,
             active: at,
             asks_by_request: false,
             elicits: false,
@@ -447,9 +452,25 @@ impl Session {
         });
     }
 
+    /// True when the event's hook started before the last one that moved the main agent, or just before the record
+    /// of its transcript that did.
+    pub(crate) fn is_late(&self, at: Moment, cause: &Cause) -> bool {
+        self.is_overtaken(cause) || self.is_before_proof(at, cause)
+    }
+
     /// True when the event's hook started before the last one that moved the main agent.
-    pub(crate) fn is_late(&self, cause: &Cause) -> bool {
+    pub(crate) fn is_overtaken(&self, cause: &Cause) -> bool {
         matches!((cause.stamp_ms, self.main_stamp_ms), (Some(stamp), Some(last)) if stamp < last)
+    }
+
+    /// True when the event's hook started just before the record of the transcript that moved the main agent.
+    pub(crate) fn is_before_proof(&self, at: Moment, cause: &Cause) -> bool {
+        self.proved.is_some_and(|proved| {
+            // Wall times are compared only where the clock was not set back since, and for a while only.
+            let comparable =
+                proved.wall_ms <= at.wall_ms && at.at_ms.saturating_sub(proved.at_ms) < COMPARABLE_MS;
+            comparable && cause.started_at_ms.is_some_and(|started| started < proved.wall_ms)
+        })
     }
 
     pub(crate) fn moved(&mut self, at: Moment, cause: &Cause) {

@@ -146,6 +146,7 @@ impl Attention {
         if let Some(session) = self.sessions.get_mut(key) {
             session.moved(at, cause);
             session.note(at, cause);
+            session.proved = cause.happened_at_ms.map(|wall_ms| Moment { at_ms: at.at_ms, wall_ms });
         }
     }
 }

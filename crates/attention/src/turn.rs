@@ -35,7 +35,7 @@ impl Attention {
         out: &mut Vec<Transition>,
     ) {
         let Some(session) = self.sessions.get_mut(key) else { return };
-        if session.is_late(cause) {
+        if session.is_late(at, cause) {
             return;
         }
         let process = session.process;
@@ -80,7 +80,7 @@ impl Attention {
     ) {
         let Some(session) = self.sessions.get_mut(key) else { return };
         // Codex reports a subagent's task as a prompt with its agent id: not the human's.
-        if !main || session.is_late(cause) {
+        if !main || session.is_late(at, cause) {
             return;
         }
         session.moved(at, cause);
@@ -149,7 +149,8 @@ impl Attention {
         let Ended { kind, message, background, sure, quiet } = *ended;
         let key = &seen.session;
         let Some(session) = self.sessions.get_mut(key) else { return };
-        if session.is_late(cause) {
+        // One that a record overtook still knows of work in the background.
+        if session.is_overtaken(cause) {
             return;
         }
         // Old builds send a subagent's Stop without its id, while the agent tool is open (case F-045).
@@ -201,7 +202,7 @@ impl Attention {
     /// A sign of work of the main agent: it works, unless it waits.
     pub(crate) fn working_if_quiet(&mut self, key: &SessionKey, at: Moment, cause: &Cause) {
         let Some(session) = self.sessions.get_mut(key) else { return };
-        if !session.waits.is_empty() || session.is_late(cause) {
+        if !session.waits.is_empty() || session.is_late(at, cause) {
             return;
         }
         match session.settled {

@@ -99,8 +99,7 @@ impl Eye {
         let met = self.files.get(&rollout.path).is_none_or(|file| file.tail.is_none());
         if met {
             let (mut reader, mut known, mut begun) = (Reader::new("codex"), Known::default(), false);
-            let roots = std::slice::from_ref(&rollout.root);
-            herdbook_machine::head(&rollout.path, roots, HEAD_BYTES, |line| {
+            herdbook_machine::head(&rollout.path, &roots(&rollout.root), HEAD_BYTES, |line| {
                 if !std::mem::replace(&mut begun, true) {
                     first.extend(reader.line(line, &mut known).records);
                 }
@@ -180,10 +179,16 @@ impl Eye {
     }
 }
 
+/// A folder as it was named, and as it really is: a host may name its files either way.
+fn roots(root: &Path) -> Vec<PathBuf> {
+    let real = std::fs::canonicalize(root).ok().filter(|real| real != root);
+    std::iter::once(root.to_owned()).chain(real).collect()
+}
+
 impl Followed {
     /// Meets a file by its end, or waits for it to come.
     fn meet(&mut self, file: &TranscriptFile) {
-        let roots = std::slice::from_ref(&file.root);
+        let roots = &roots(&file.root);
         match Tail::attach(&file.path, roots, None) {
             Ok(tail) => {
                 self.reader = Reader::new(&file.host);

@@ -123,6 +123,23 @@ impl Herd {
         }));
     }
 
+    /// A Claude hook without a stamp that started at that wall time.
+    pub fn late(&mut self, id: &str, event: &str, more: &str, started_at_ms: u64) {
+        self.deliveries += 1;
+        let body = format!(r#"{{"session_id":"{id}","cwd":"/srv/demo","hook_event_name":"{event}",{more}}}"#);
+        self.input(Input::Hook(HookDelivery {
+            host: "claude".into(),
+            native_event: None,
+            delivery: self.deliveries,
+            stamp_ms: None,
+            started_at_ms: Some(started_at_ms),
+            origin: Origin::default(),
+            body: body.into_bytes(),
+            cut: false,
+            spooled: false,
+        }));
+    }
+
     /// A fact out of the transcript of a Claude session.
     pub fn told(&mut self, id: &str, fresh: bool, written_ms: Option<u64>, told: Told) {
         self.input(Input::Transcript(TranscriptNews {

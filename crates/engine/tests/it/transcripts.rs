@@ -79,6 +79,25 @@ fn only_the_answer_of_the_call_that_waits_ends_its_wait() {
 }
 
 #[test]
+fn a_hook_that_started_before_the_mark_and_comes_after_it_moves_nothing() {
+    let mut herd = working();
+    herd.claude("1", "PreToolUse", BASH);
+    let before = herd.now.wall_ms;
+    herd.wait(500);
+    herd.told("1", true, Some(herd.now.wall_ms), ended(WaitKind::Interrupted));
+    let late = |herd: &mut Herd, event: &str, started_at_ms: u64| {
+        herd.late("1", event, BASH, started_at_ms);
+        herd.state("claude-1")
+    };
+    assert_eq!(late(&mut herd, "PermissionRequest", before), "stuck/interrupted");
+    assert_eq!(late(&mut herd, "PreToolUse", before), "stuck/interrupted");
+    // A prompt after the mark is one, also where the clock was set back.
+    herd.now.wall_ms -= 60_000;
+    let now = herd.now.wall_ms;
+    assert_eq!(late(&mut herd, "UserPromptSubmit", now), "working");
+}
+
+#[test]
 fn a_turn_that_ended_twice_ended_once() {
     for transcript_first in [true, false] {
         let mut herd = working();
@@ -99,11 +118,13 @@ fn a_turn_that_ended_twice_ended_once() {
 fn work_in_the_background_outlives_the_turn_in_either_order() {
     for transcript_first in [true, false] {
         let mut herd = working();
-        let at = Some(herd.now.wall_ms);
+        let (begun, at) = (herd.now.wall_ms, Some(herd.now.wall_ms + 100));
+        herd.wait(100);
         if transcript_first {
             herd.told("1", true, at, ended(WaitKind::TurnEnd));
         }
-        herd.claude("1", "Stop", r#""background_tasks":[{"id":"b1","type":"shell","status":"running"}]"#);
+        let tasks = r#""background_tasks":[{"id":"b1","type":"shell","status":"running"}]"#;
+        herd.late("1", "Stop", tasks, begun);
         herd.told("1", true, at, ended(WaitKind::TurnEnd));
         assert_eq!(herd.state("claude-1"), "working");
     }

@@ -127,9 +127,7 @@ impl Reader {
                 line.skipped = true;
                 continue;
             };
-            if let Some(id) = &record.id
-                && record.message
-            {
+            if let Some(id) = &record.id {
                 record.known = !known.insert(id);
             }
             if record.past || record.known {
