@@ -23,7 +23,7 @@ const EVERY: Duration = Duration::from_secs(1);
 /// The engine has this long to take the news of one file.
 const STEP_TIME: Duration = Duration::from_secs(5);
 /// So many project folders are remembered with the ids of their records.
-const FOLDERS: usize = 64;
+const FOLDERS: usize = 16;
 /// The first line of a file, which names its session, stands within so much of it.
 const HEAD_BYTES: usize = 256 << 10;
 
@@ -117,6 +117,7 @@ impl Eye {
             native_id,
             path: rollout.path.clone(),
             root: rollout.root.clone(),
+            of_child: false,
         };
         let mut facts = Vec::new();
         for record in first {
@@ -137,7 +138,7 @@ impl Eye {
     }
 
     fn news(&mut self, file: &TranscriptFile) -> Option<TranscriptNews> {
-        if is_child_file(&file.path) {
+        if is_child_file(&file.path) != file.of_child {
             return None;
         }
         let followed = self.files.entry(file.path.clone()).or_default();
@@ -164,10 +165,10 @@ impl Eye {
             })
             .ok()?;
         let others = file.host == "codex" && reader.session().is_some_and(|id| id != file.native_id);
-        if !grown || reader.is_child() || others {
+        if !grown || reader.is_child() != file.of_child || others {
             return None;
         }
-        let earlier = reader.earlier(&file.native_id);
+        let earlier = if file.of_child { None } else { reader.earlier(&file.native_id) };
         facts.extend(earlier.map(|told| ToldRecord { record: None, written_ms: None, told }));
         (!facts.is_empty()).then(|| TranscriptNews {
             session: file.session.clone(),
@@ -241,6 +242,7 @@ mod tests {
                 native_id: id.into(),
                 path: self.scratch.path().join(format!("{id}.jsonl")),
                 root: self.scratch.path().to_owned(),
+                of_child: false,
             }
         }
 
@@ -281,6 +283,19 @@ mod tests {
             bench.look(&later),
             [(true, vec![interrupted(), Told::ResumedFrom { earlier: "a".into() }])]
         );
+    }
+
+    #[test]
+    fn a_subagents_file_tells_only_what_was_answered() {
+        let mut bench = Bench::new();
+        let of_child = TranscriptFile { of_child: true, ..bench.file("claude", "agent-7") };
+        let own = TranscriptFile { of_child: false, ..of_child.clone() };
+        let result = r#"{"type":"user","uuid":"UUID","isSidechain":true,"sessionId":"a","message":{"content":[{"type":"tool_result","tool_use_id":"t1","is_error":true,"content":"no"}]}}"#;
+        bench.append("agent-7", &result.replace("UUID", "u1"));
+        bench.append("agent-7", &STOPPED.replace(r#""uuid":"UUID""#, r#""uuid":"u2","isSidechain":true"#));
+        let answered = Told::Answered { tool: "t1".into(), failed: true };
+        assert_eq!(bench.look(&[own]), []);
+        assert_eq!(bench.look(&[of_child]), [(false, vec![answered])]);
     }
 
     #[test]

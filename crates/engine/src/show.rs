@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use herdbook_attention::{Phase, Session};
 use herdbook_events::{Process, SessionKey};
-use herdbook_hosts::transcript::Reader;
+use herdbook_hosts::transcript::{Reader, child_place};
 
 use crate::engine::Engine;
 use crate::received::Received;
@@ -91,9 +91,18 @@ impl Engine {
                 path => Some(PathBuf::from(path)),
             };
             let Some(path) = path.filter(|_| Reader::reads(session.host())) else { continue };
-            if paths.insert(path.clone()) {
-                let (session, host) = (session.key().clone(), session.host().to_owned());
-                files.push(TranscriptFile { session, host, native_id, path, root });
+            let agents = session.waits().iter().filter_map(|wait| wait.agent.as_deref());
+            let children = agents.filter_map(|agent| child_place(session.host(), &path, agent));
+            let of_session = children.map(|path| (path, true)).chain([(path.clone(), false)]);
+            for (path, of_child) in of_session.filter(|(path, _)| paths.insert(path.clone())) {
+                files.push(TranscriptFile {
+                    session: session.key().clone(),
+                    host: session.host().to_owned(),
+                    native_id: native_id.clone(),
+                    path,
+                    root: root.clone(),
+                    of_child,
+                });
             }
         }
         files

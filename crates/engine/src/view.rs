@@ -49,6 +49,8 @@ pub struct TranscriptFile {
     pub path: PathBuf,
     /// The folder below which it must lie.
     pub root: PathBuf,
+    /// It is the file of a subagent that waits: all it can tell is that its tool uses were answered.
+    pub of_child: bool,
 }
 
 /// One session.

@@ -98,6 +98,39 @@ fn a_hook_that_started_before_the_mark_and_comes_after_it_moves_nothing() {
 }
 
 #[test]
+fn the_files_of_those_that_wait_or_work_are_named() {
+    let mut herd = Herd::new();
+    let origin = || herdbook_events::Origin {
+        vars: vec![("HOME".into(), "/h".into())],
+        ..herdbook_events::Origin::default()
+    };
+    let hook = |herd: &mut Herd, event: &str, more: &str| {
+        let path = "/h/.claude/projects/-app/1.jsonl";
+        let body =
+            format!(r#"{{"session_id":"1","transcript_path":"{path}","hook_event_name":"{event}",{more}}}"#);
+        herd.hook("claude", &body, origin());
+    };
+    let files = |herd: &Herd| {
+        let files = herd.engine.transcripts().into_iter();
+        files.map(|file| (file.path.display().to_string(), file.of_child)).collect::<Vec<_>>()
+    };
+    hook(&mut herd, "SessionStart", r#""source":"startup""#);
+    assert_eq!(files(&herd), []);
+    hook(&mut herd, "UserPromptSubmit", r#""prompt":"x""#);
+    let own = ("/h/.claude/projects/-app/1.jsonl".to_owned(), false);
+    assert_eq!(files(&herd), [own.clone()]);
+    hook(&mut herd, "PreToolUse", &format!(r#"{BASH},"agent_id":"a7""#));
+    hook(&mut herd, "PermissionRequest", &format!(r#"{BASH},"agent_id":"a7""#));
+    let child = ("/h/.claude/projects/-app/1/subagents/agent-a7.jsonl".to_owned(), true);
+    assert_eq!(files(&herd), [child, own]);
+    herd.wait(3_000);
+    herd.told("1", true, None, answered("t1"));
+    assert_eq!(herd.state("claude-1"), "working");
+    hook(&mut herd, "SessionEnd", r#""reason":"exit""#);
+    assert_eq!(files(&herd), []);
+}
+
+#[test]
 fn a_turn_that_ended_twice_ended_once() {
     for transcript_first in [true, false] {
         let mut herd = working();

@@ -9,8 +9,8 @@ pub struct Known {
     order: VecDeque<u64>,
 }
 
-/// Some ten days of heavy work, one megabyte.
-const REMEMBERED: usize = 65_536;
+/// Some days of heavy work, half a megabyte.
+const REMEMBERED: usize = 16_384;
 
 impl Known {
     /// Remembers an id. False: it is known.

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use known::Known;
-pub use place::{is_child_file, place, rollout_root, root};
+pub use place::{child_place, is_child_file, place, rollout_root, root};
 
 /// One record of a transcript.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -130,8 +130,11 @@ impl Reader {
             if let Some(id) = &record.id {
                 record.known = !known.insert(id);
             }
-            if record.past || record.known {
+            if record.known {
                 record.told.clear();
+            } else if record.past {
+                // The id of a tool use is proof enough, whoever's record it is.
+                record.told.retain(|told| matches!(told, Told::Answered { .. }));
             }
             line.records.push(record);
         }

@@ -23,8 +23,18 @@ pub fn root(host: &str, origin: &Origin) -> Option<PathBuf> {
 
 /// Returns the transcript of a session whose hooks do not name it, where its place follows from its id.
 pub fn place(host: &str, session: &str, root: &Path) -> Option<PathBuf> {
-    let plain = !session.is_empty() && session.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-    (host == "copilot" && plain).then(|| root.join(session).join("events.jsonl"))
+    (host == "copilot" && is_plain(session)).then(|| root.join(session).join("events.jsonl"))
+}
+
+/// Returns the file of a session's subagent, where its place follows from the session's own file.
+pub fn child_place(host: &str, transcript: &Path, agent: &str) -> Option<PathBuf> {
+    let folder = transcript.with_extension("").join("subagents");
+    (host == "claude" && is_plain(agent)).then(|| folder.join(format!("agent-{agent}.jsonl")))
+}
+
+/// True for an id that can be a part of a file's name: it is foreign text.
+fn is_plain(id: &str) -> bool {
+    !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
 /// Returns the folder of transcripts that a rollout lies in (`sessions/YYYY/MM/DD/rollout-….jsonl`), where a running

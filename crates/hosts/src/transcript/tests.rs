@@ -1,6 +1,6 @@
 use herdbook_events::{Told, WaitKind};
 
-use super::{Known, Line, Reader, is_child_file, place, rollout_root, root};
+use super::{Known, Line, Reader, child_place, is_child_file, place, rollout_root, root};
 
 fn read(host: &str, lines: &[&str]) -> (Reader, Vec<Line>) {
     let (mut reader, mut known) = (Reader::new(host), Known::default());
@@ -163,6 +163,9 @@ fn places_follow_from_what_the_origin_names() {
     let state = root("copilot", &home).unwrap();
     assert_eq!(place("copilot", "a-1", &state), Some(state.join("a-1/events.jsonl")));
     assert_eq!(place("copilot", "../a", &state), None);
+    let of_agent = |agent| child_place("claude", &path("/p/s.jsonl"), agent);
+    assert_eq!(of_agent("a1"), Some(path("/p/s/subagents/agent-a1.jsonl")));
+    assert_eq!((of_agent("../x"), of_agent("")), (None, None));
     assert!(is_child_file(&path("/p/s/subagents/x.jsonl")) && is_child_file(&path("/p/agent-1.jsonl")));
     assert!(!is_child_file(&path("/p/s.jsonl")));
     let rollout = path("/h/.codex/sessions/2026/01/15/rollout-x.jsonl");
