@@ -118,7 +118,7 @@ fn the_files_of_those_that_wait_or_work_are_named() {
     assert_eq!(files(&herd), []);
     hook(&mut herd, "UserPromptSubmit", r#""prompt":"x""#);
     let own = ("/h/.claude/projects/-app/1.jsonl".to_owned(), false);
-    assert_eq!(files(&herd), [own.clone()]);
+    assert_eq!(files(&herd), std::slice::from_ref(&own));
     hook(&mut herd, "PreToolUse", &format!(r#"{BASH},"agent_id":"a7""#));
     hook(&mut herd, "PermissionRequest", &format!(r#"{BASH},"agent_id":"a7""#));
     let child = ("/h/.claude/projects/-app/1/subagents/agent-a7.jsonl".to_owned(), true);
