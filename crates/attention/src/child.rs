@@ -8,7 +8,7 @@ use crate::session::{Cause, Moment, Transition};
 
 impl Attention {
     /// Learns that a session is a child; true when that is news. One that was taken for a session of its own is over.
-    fn adopt(
+    pub(crate) fn adopt(
         &mut self,
         at: Moment,
         cause: &Cause,

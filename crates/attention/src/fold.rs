@@ -185,6 +185,7 @@ impl Attention {
                 };
                 let before = place(session);
                 session.learn(&seen.facts, cause, starts);
+                session.unhooked = false;
                 let is_new = session.posted || before != place(session);
                 if session.posted {
                     session.host.clone_from(&seen.host);
@@ -207,7 +208,7 @@ impl Attention {
                 }
                 return true;
             }
-            if !revives || session.is_late(cause) {
+            if !revives || session.is_late(at, cause) {
                 return false;
             }
             self.sessions.remove(key);
@@ -252,7 +253,7 @@ impl Attention {
     ) {
         let Some(session) = self.sessions.get_mut(key) else { return };
         let main = agent.is_none();
-        let late = main && session.is_late(cause);
+        let late = main && session.is_late(at, cause);
         if !late || session.over_tools.iter().all(|over| over.fingerprint != tool.fingerprint) {
             session.remember_open(OpenTool {
                 agent: agent.clone(),
@@ -381,7 +382,9 @@ impl Attention {
                 && *request.unwrap_or(&tool.fingerprint) == over.fingerprint
                 && matches!((over.stamp_ms, cause.stamp_ms), (Some(over), Some(asked)) if asked < over)
         });
-        if answered || (agent.is_none() && session.phase != Phase::Working && session.is_late(cause)) {
+        let late = (session.phase != Phase::Working && session.is_late(at, cause))
+            || session.is_before_proof(at, cause);
+        if answered || (agent.is_none() && late) {
             return;
         }
         let mut tool = tool.clone();

@@ -2,7 +2,8 @@
 //!
 //! Pure: observations, posted events and human acts go in with a [`Moment`]; [`Transition`]s come out, and the queue
 //! can be read at any time. It knows no host and no journal format. Start with [`Attention`], then `fold.rs` and `turn.rs`
-//! for the rules about hooks, `posted.rs` for normalized events, `screen.rs` for panes, `queue.rs` for the order.
+//! for the rules about hooks, `transcript.rs` for transcripts, `screen.rs` for panes, `posted.rs` for normalized events,
+//! `queue.rs` for the order.
 
 mod child;
 mod fold;
@@ -13,11 +14,13 @@ mod posted;
 mod queue;
 mod screen;
 mod session;
+mod transcript;
 mod turn;
 
 pub use herd::{Attention, Call, Limits};
 pub use queue::Entry;
 pub use session::{Cause, Evidence, Moment, Phase, Session, Transition, Wait};
+pub use transcript::TranscriptFact;
 
 /// Version of the rules in this crate; kept beside each transition.
 pub const RULES_VERSION: u32 = 1;

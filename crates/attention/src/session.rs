@@ -29,6 +29,8 @@ pub struct Cause {
     pub stamp_ms: Option<u64>,
     /// Unix milliseconds at which it happened, when that is not now (it lay in the spool).
     pub happened_at_ms: Option<u64>,
+    /// Unix milliseconds at which the hook process started.
+    pub started_at_ms: Option<u64>,
 }
 
 /// Why a session is in its state.
@@ -155,6 +157,7 @@ pub struct Session {
     pub(crate) place: Option<Place>,
     pub(crate) cwd: String,
     pub(crate) transcript_path: String,
+    pub(crate) transcript_root: String,
     pub(crate) pane: Option<PaneRef>,
     pub(crate) pane_hint: bool,
     pub(crate) process: Option<Process>,
@@ -164,6 +167,10 @@ pub struct Session {
     pub(crate) former: Option<Process>,
     /// Stamp of its last start: what older hooks say of its place is past.
     pub(crate) start_stamp_ms: Option<u64>,
+    /// Only its transcript is known of it: no hook named it yet.
+    pub(crate) unhooked: bool,
+    /// The session whose conversation it goes on with, as its transcript proves.
+    pub(crate) resumed_from: Option<SessionKey>,
     /// The hook-fed session that speaks for this posted one.
     pub(crate) hidden_by: Option<SessionKey>,
     pub(crate) terminal: Terminal,
@@ -176,6 +183,10 @@ pub struct Session {
     pub(crate) over_tools: VecDeque<OverTool>,
     /// Stamp of the last event that moved the main agent.
     pub(crate) main_stamp_ms: Option<u64>,
+    /// Wall time of the last event that moved the main agent: older records of its transcript say nothing.
+    pub(crate) moved_wall_ms: u64,
+    /// The last record of its transcript that moved it: when it was seen, and when it was written.
+    pub(crate) proved: Option<Moment>,
     /// Fold time of the last activity of the main agent.
     pub(crate) active: Moment,
     pub(crate) asks_by_request: bool,
@@ -188,6 +199,8 @@ pub struct Session {
     pub(crate) evidence: VecDeque<Evidence>,
 }
 
+/// A hook call reaches us within this time, else it lay in the spool and is ordered by its stamp.
+const COMPARABLE_MS: u64 = 10_000;
 const EVIDENCE_KEPT: usize = 12;
 const TOOLS_REMEMBERED: usize = 64;
 
@@ -204,12 +217,15 @@ impl Session {
             place: None,
             cwd: String::new(),
             transcript_path: String::new(),
+            transcript_root: String::new(),
             pane: None,
             pane_hint: false,
             process: None,
             process_hooks: 0,
             former: None,
             start_stamp_ms: None,
+            unhooked: false,
+            resumed_from: None,
             hidden_by: None,
             terminal: Terminal::Unknown,
             attended: None,
@@ -220,6 +236,8 @@ impl Session {
             open_tools: Vec::new(),
             over_tools: VecDeque::new(),
             main_stamp_ms: None,
+            moved_wall_ms: at.wall_ms,
+            proved: None,
             active: at,
             asks_by_request: false,
             elicits: false,
@@ -250,6 +268,11 @@ impl Session {
         self.waits.first().map_or(self.since, |wait| wait.opened)
     }
 
+    /// Last activity of the main agent.
+    pub fn active(&self) -> Moment {
+        self.active
+    }
+
     /// Working directory, empty if unknown.
     pub fn cwd(&self) -> &str {
         &self.cwd
@@ -258,6 +281,17 @@ impl Session {
     /// Transcript path, empty if unknown.
     pub fn transcript_path(&self) -> &str {
         &self.transcript_path
+    }
+
+    /// The folder below which its host keeps transcripts, empty if unknown.
+    pub fn transcript_root(&self) -> &str {
+        &self.transcript_root
+    }
+
+    /// True when news of its transcript can move it: a session of this machine in a turn, or one that waits.
+    pub fn is_open(&self) -> bool {
+        let moves = !self.waits.is_empty() || matches!(self.phase, Phase::Working | Phase::Unknown);
+        moves && self.is_live() && !self.posted && self.parent.is_none() && self.machine.is_none()
     }
 
     /// The pane, if known.
@@ -329,6 +363,16 @@ impl Session {
         self.hidden_by.as_ref()
     }
 
+    /// The session whose conversation it goes on with, as its transcript proves.
+    pub fn resumed_from(&self) -> Option<&SessionKey> {
+        self.resumed_from.as_ref()
+    }
+
+    /// True when only its transcript is known of it: no hook named it yet.
+    pub fn is_unhooked(&self) -> bool {
+        self.unhooked
+    }
+
     /// True while the session is not over.
     pub fn is_live(&self) -> bool {
         self.phase != Phase::Ended
@@ -361,6 +405,9 @@ impl Session {
         }
         if let Some(path) = &facts.transcript_path {
             self.transcript_path.clone_from(path);
+        }
+        if let Some(root) = &facts.transcript_root {
+            self.transcript_root.clone_from(root);
         }
         if let Some(asks_nobody) = facts.asks_nobody {
             self.asks_nobody = asks_nobody;
@@ -407,14 +454,32 @@ impl Session {
         });
     }
 
+    /// True when the event's hook started before the last one that moved the main agent, or just before the record
+    /// of its transcript that did.
+    pub(crate) fn is_late(&self, at: Moment, cause: &Cause) -> bool {
+        self.is_overtaken(cause) || self.is_before_proof(at, cause)
+    }
+
     /// True when the event's hook started before the last one that moved the main agent.
-    pub(crate) fn is_late(&self, cause: &Cause) -> bool {
+    pub(crate) fn is_overtaken(&self, cause: &Cause) -> bool {
         matches!((cause.stamp_ms, self.main_stamp_ms), (Some(stamp), Some(last)) if stamp < last)
+    }
+
+    /// True when the event's hook started just before the record of the transcript that moved the main agent.
+    pub(crate) fn is_before_proof(&self, at: Moment, cause: &Cause) -> bool {
+        self.proved.is_some_and(|proved| {
+            // Wall times are compared only where the clock was not set back since, and for a while only.
+            let comparable =
+                proved.wall_ms <= at.wall_ms && at.at_ms.saturating_sub(proved.at_ms) < COMPARABLE_MS;
+            comparable && cause.started_at_ms.is_some_and(|started| started < proved.wall_ms)
+        })
     }
 
     pub(crate) fn moved(&mut self, at: Moment, cause: &Cause) {
         self.active = at;
         self.main_stamp_ms = self.main_stamp_ms.max(cause.stamp_ms);
+        let happened = cause.happened_at_ms.or(cause.started_at_ms).unwrap_or(at.wall_ms);
+        self.moved_wall_ms = happened.min(at.wall_ms);
         self.settled = None;
     }
 

@@ -47,7 +47,7 @@ impl Attention {
         out: &mut Vec<Transition>,
     ) {
         let Some(session) = self.sessions.get_mut(key) else { return };
-        if session.is_late(cause) {
+        if session.is_late(at, cause) {
             return;
         }
         let process = session.process;
@@ -92,7 +92,7 @@ impl Attention {
     ) {
         let Some(session) = self.sessions.get_mut(key) else { return };
         // Codex reports a subagent's task as a prompt with its agent id: not the human's.
-        if !main || session.is_late(cause) {
+        if !main || session.is_late(at, cause) {
             return;
         }
         session.moved(at, cause);
@@ -165,7 +165,8 @@ impl Attention {
         let Ended { kind, message, background, sure, quiet } = *ended;
         let key = &seen.session;
         let Some(session) = self.sessions.get_mut(key) else { return };
-        if session.is_late(cause) {
+        // One that a record overtook still knows of work in the background.
+        if session.is_overtaken(cause) {
             return;
         }
         // Old builds send a subagent's Stop without its id, while the agent tool is open (case F-045).
@@ -188,8 +189,10 @@ impl Attention {
             |wait: &Wait| wait.is_blocking() && (kind == WaitKind::Interrupted || wait.agent.is_none());
         self.drop_ghosts(key);
         if background || headless {
-            // Work that goes on will wake the agent; a headless run has nobody to call.
-            out.extend(self.close(key, at, cause, blocking_over));
+            // Work that goes on will wake the agent, whatever a transcript said before; a headless run has nobody to
+            // call.
+            let over = |wait: &Wait| blocking_over(wait) || (background && !wait.is_blocking());
+            out.extend(self.close(key, at, cause, over));
             self.enter(key, if background { Phase::Working } else { Phase::Idle }, at);
             if let Some(session) = self.sessions.get_mut(key) {
                 session.note(at, cause);
@@ -215,7 +218,7 @@ impl Attention {
     /// A sign of work of the main agent: it works, unless it waits.
     pub(crate) fn working_if_quiet(&mut self, key: &SessionKey, at: Moment, cause: &Cause) {
         let Some(session) = self.sessions.get_mut(key) else { return };
-        if !session.waits.is_empty() || session.is_late(cause) {
+        if !session.waits.is_empty() || session.is_late(at, cause) {
             return;
         }
         match session.settled {

@@ -16,6 +16,7 @@ use crate::replay::step::{self, Step};
 use crate::screen_kind::ScreenCheck;
 use crate::store_kind::StoreCheck;
 use crate::table::Table;
+use crate::transcript_kind::TranscriptCheck;
 
 /// One case folder.
 #[derive(Clone, Debug)]
@@ -63,6 +64,8 @@ pub enum Body {
     Script(Box<Script>),
     /// One pure function of the product.
     Table(Table),
+    /// Our reader of a host's transcripts.
+    Transcript(TranscriptCheck),
     /// Our own store under damage.
     Store(StoreCheck),
     /// The pane eye over samples of a pane.
@@ -156,8 +159,12 @@ impl Check {
             "settings" if hosts.iter().all(|host| herdbook_hosts::table(host).is_some()) => {
                 Body::Settings(Box::new(SettingsCheck::read(&node, dir)?))
             }
+            "transcript" => {
+                let host = hosts.first().ok_or_else(|| node.problem("names no host"))?;
+                Body::Transcript(TranscriptCheck::read(&node, dir, host)?)
+            }
             // A host without a table is the need that is missing.
-            "transcript" | "settings" => {
+            "settings" => {
                 let mut all = Vec::new();
                 for (index, step) in node.member("steps")?.list()?.iter().enumerate() {
                     let word = step.member("do")?.text()?;

@@ -18,5 +18,6 @@ mod run;
 pub mod screen_kind;
 pub mod store_kind;
 pub mod table;
+pub mod transcript_kind;
 
-pub use run::{Runner, find_cases};
+pub use run::{Runner, find_cases, transcript_check};

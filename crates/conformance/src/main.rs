@@ -9,7 +9,7 @@ use herdbook_conformance::needs::{Abilities, NEEDS};
 use herdbook_conformance::real::agent;
 use herdbook_conformance::real::tools::{Tools, parts};
 use herdbook_conformance::report::{Line, Tally, write_summary};
-use herdbook_conformance::{Runner, find_cases};
+use herdbook_conformance::{Runner, find_cases, transcript_check};
 
 const USAGE: &str = "usage: herdbook-conformance run [--summary] [--with NEED]... DIR...
 
@@ -64,6 +64,13 @@ fn play_a_part(arguments: &[OsString]) -> Option<ExitCode> {
             agent::play(std::path::Path::new(rest.first().unwrap_or(&OsString::new())), &this)
         }),
         parts::LAUNCH => Err(agent::launch(rest)),
+        parts::TRANSCRIPT => {
+            let name = rest.get(1).and_then(|name| name.to_str()).unwrap_or_default();
+            let dir = PathBuf::from(rest.first().unwrap_or(&OsString::new()));
+            transcript_check(&dir, name)
+                .map_err(io::Error::other)
+                .and_then(|lines| writeln!(io::stdout(), "{lines}"))
+        }
         parts::REQUEST => {
             let port = number(0).and_then(|port| u16::try_from(port).ok()).unwrap_or(0);
             agent::request(port, number(1))

@@ -25,9 +25,21 @@ pub const NEEDS: [&str; 18] = [
 ];
 
 /// The needs this product can meet so far. `root` is asked of the system at run time.
-const MET: [&str; 13] = [
-    "hooks", "notify", "command", "http", "log", "restart", "clock", "clean", "redact", "tmux", "install",
-    "doctor", "screen",
+const MET: [&str; 14] = [
+    "hooks",
+    "notify",
+    "command",
+    "http",
+    "log",
+    "restart",
+    "clock",
+    "clean",
+    "redact",
+    "tmux",
+    "install",
+    "doctor",
+    "transcript",
+    "screen",
 ];
 
 /// The hosts whose hooks the product reads.

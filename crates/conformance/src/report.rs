@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Longer texts are cut in the report, so that a whole store does not end up in it.
 const MAX_TEXT_CHARS: usize = 2_000;
 
 /// The result of one expectation: one line of the report.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Line {
     /// Id of the case.
     pub case: String,
@@ -24,7 +24,7 @@ pub struct Line {
     pub ok: Option<bool>,
     /// Why it was not run: the missing need, host or tool as one word, or `manual`. For a case that could not be
     /// read or run, what is wrong.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 

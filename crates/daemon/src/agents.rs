@@ -1,6 +1,7 @@
 //! Agents that run without hooks: looked for every few seconds, and told apart from those that a session's hooks came
 //! from. Nothing of this is journalled, since it moves no session.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use herdbook_engine::Input;
 use herdbook_engine::view::Claim;
 use herdbook_events::observation::{PaneRef, Seat};
 use herdbook_events::origin::Terminal;
+use herdbook_hosts::transcript::rollout_root;
 use herdbook_log::Durability;
 use herdbook_machine::{Agent, Proc, Process, Survey};
 use tokio::sync::{Notify, watch};
@@ -23,6 +25,19 @@ const EVERY: Duration = Duration::from_secs(4);
 const AT_MOST_EVERY: Duration = Duration::from_millis(500);
 /// Who asks before the first look is over waits so long.
 const FIRST_LOOK: Duration = Duration::from_secs(2);
+
+/// A transcript that a running agent writes.
+#[derive(Clone, Debug)]
+pub(crate) struct Rollout {
+    pub path: PathBuf,
+    /// The folder of the host's transcripts.
+    pub root: PathBuf,
+    pub process: herdbook_events::Process,
+    /// Start of the process, Unix milliseconds.
+    pub started_at_ms: Option<u64>,
+    /// The pane it runs in, if it is in one.
+    pub pane: Option<PaneRef>,
+}
 
 /// What was found last; nothing before the first look.
 type Last = Option<Arc<Vec<Agent>>>;
@@ -72,6 +87,26 @@ impl Agents {
         let found = timeout(FIRST_LOOK, last.wait_for(Option::is_some)).await;
         // The machine is too busy to look at, or the daemon ends: then nothing is known.
         found.ok().and_then(Result::ok).and_then(|found| found.clone()).unwrap_or_default()
+    }
+
+    /// The rollouts that running Codexes have open: a session of one without hooks is known by its file alone.
+    pub(crate) fn rollouts(&self) -> Vec<Rollout> {
+        let found = self.last.borrow().clone().unwrap_or_default();
+        let table = Proc::system();
+        let mut rollouts: Vec<Rollout> = Vec::new();
+        for agent in found.iter().filter(|agent| agent.host == "codex" && table.is_alive(agent.process)) {
+            let (process, pane) = (agent.process, seat(agent).pane);
+            let open = agent.processes.iter().flat_map(|process| table.open_files(process.pid));
+            for path in open {
+                let Some(root) = rollout_root(&path).map(Path::to_owned) else { continue };
+                if rollouts.iter().all(|known| known.path != path) {
+                    let process = herdbook_events::Process { pid: process.pid, start: process.start };
+                    let (started_at_ms, pane) = (agent.started_at_ms, pane.clone());
+                    rollouts.push(Rollout { path, root, process, started_at_ms, pane });
+                }
+            }
+        }
+        rollouts
     }
 
     /// Those that still run and that none of these claims accounts for.

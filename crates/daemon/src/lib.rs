@@ -29,6 +29,7 @@ mod serve;
 mod service;
 mod spool;
 mod store_file;
+mod transcripts;
 
 pub use config::{DEFAULT_HTTP, DaemonConfig, Notice, Stop};
 pub use error::DaemonError;

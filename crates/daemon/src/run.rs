@@ -31,6 +31,7 @@ use crate::serve::Server;
 use crate::service::{Beat, Notify};
 use crate::spool::Drain;
 use crate::store_file::{StoreFile, fill_random};
+use crate::transcripts;
 
 /// Two threads serve all connections; the engine and the journal have threads of their own.
 const WORKERS: usize = 2;
@@ -150,6 +151,7 @@ async fn serve(
         streams: Arc::new(Semaphore::new(STREAMS)),
         agents: Agents::start(config.discover, core.clone(), stop.clone()),
     });
+    tokio::spawn(transcripts::follow(core.clone(), app.agents.clone(), stop.clone()));
     tokio::spawn(focus::follow(core.clone(), Arc::clone(&app.told), stop.clone()));
     let (alive, mut all_over) = mpsc::channel(1);
     let server = Server {

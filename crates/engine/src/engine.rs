@@ -9,7 +9,7 @@ use herdbook_redact::Redactor;
 use crate::received::Ledger;
 use crate::record::{Record, RecordView, ReplayError};
 use crate::types::{Config, Effect, HumanAct, Input, Now, TmuxFacts};
-use crate::{intake, pane, payload};
+use crate::{intake, pane, payload, transcript};
 
 /// The engine: all state of the attention layer, and the rules that move it.
 pub struct Engine {
@@ -145,6 +145,7 @@ impl Engine {
                 }
             }
             Input::Pane(seen) => pane::seen(self, at, seen, &mut out),
+            Input::Transcript(news) => transcript::news(self, at, news, &mut out),
             Input::Gap { lost, reason } => {
                 let id = self.next_id(at);
                 out.records.push(Record::new(&id, at, "gap", payload::gap(at, lost, &reason)));
@@ -209,6 +210,8 @@ impl Engine {
             "observation" => {
                 if let Some(process) = payload::read_process(record.payload)? {
                     self.attention.process_gone(at, &process_cause(record.id, process), process);
+                } else {
+                    transcript::replay(self, at, record)?;
                 }
                 pane::replay(self, at, record.id, record.payload)?;
             }

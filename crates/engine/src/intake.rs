@@ -126,6 +126,7 @@ fn fold(
         fact: fact(event),
         stamp_ms: hook.stamp,
         happened_at_ms: hook.started_at.filter(|_| hook.spooled),
+        started_at_ms: hook.started_at,
     };
     engine.observe(at, &cause, event, &hook.origin)
 }

@@ -11,10 +11,14 @@ mod payload;
 pub mod received;
 pub mod record;
 mod show;
+mod transcript;
 mod types;
 pub mod view;
 
 pub use engine::Engine;
 pub use intake::posted_origin;
 pub use payload::{HookPayload, UnreadablePayload};
-pub use types::{Config, Effect, Focus, HookDelivery, HumanAct, Input, Now, PaneFact, TmuxFacts};
+pub use types::{
+    Config, Effect, Focus, HookDelivery, HumanAct, Input, Now, PaneFact, TmuxFacts, ToldRecord,
+    TranscriptNews,
+};

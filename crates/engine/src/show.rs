@@ -1,14 +1,16 @@
 //! The engine's state as plain values.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::PathBuf;
 
 use herdbook_attention::{Phase, Session};
 use herdbook_events::{Process, SessionKey};
+use herdbook_hosts::transcript::{Reader, child_place};
 
 use crate::engine::Engine;
 use crate::received::Received;
 use crate::types::Now;
-use crate::view::{Claim, Evidence, QueueEntry, SessionView, State};
+use crate::view::{Claim, Evidence, QueueEntry, SessionView, State, TranscriptFile};
 
 impl Engine {
     /// Returns every entry of the queue in order; those in cooldown come last.
@@ -73,9 +75,44 @@ impl Engine {
         self.attention.sessions().filter_map(Session::known_process).collect()
     }
 
+    /// Returns the transcripts whose news can move a session of this machine; feed [`crate::Input::Transcript`]. A
+    /// file that several sessions name belongs to the one that was active last (case F-055).
+    pub fn transcripts(&self) -> Vec<TranscriptFile> {
+        let mut open: Vec<&Session> = self.attention.sessions().filter(|session| session.is_open()).collect();
+        open.sort_by_key(|session| std::cmp::Reverse(session.active().at_ms));
+        let mut files: Vec<TranscriptFile> = Vec::new();
+        let mut paths = HashSet::new();
+        for session in open.into_iter().filter(|session| !session.transcript_root().is_empty()) {
+            let root = PathBuf::from(session.transcript_root());
+            let key = session.key().as_str();
+            let native_id = key.strip_prefix(&format!("{}-", session.host())).unwrap_or(key).to_owned();
+            let path = match session.transcript_path() {
+                "" => herdbook_hosts::transcript::place(session.host(), &native_id, &root),
+                path => Some(PathBuf::from(path)),
+            };
+            let Some(path) = path.filter(|_| Reader::reads(session.host())) else { continue };
+            let agents = session.waits().iter().filter_map(|wait| wait.agent.as_deref());
+            let children = agents.filter_map(|agent| child_place(session.host(), &path, agent));
+            let of_session = children.map(|path| (path, true)).chain([(path.clone(), false)]);
+            for (path, of_child) in of_session.filter(|(path, _)| paths.insert(path.clone())) {
+                files.push(TranscriptFile {
+                    session: session.key().clone(),
+                    host: session.host().to_owned(),
+                    native_id: native_id.clone(),
+                    path,
+                    root: root.clone(),
+                    of_child,
+                });
+            }
+        }
+        files
+    }
+
     /// Returns what the hooks of each session of this machine told of its agent's place.
     pub fn claims(&self) -> Vec<Claim> {
-        let hooked = |session: &&Session| !session.is_posted() && session.machine().is_none();
+        let hooked = |session: &&Session| {
+            !session.is_posted() && !session.is_unhooked() && session.machine().is_none()
+        };
         let claim = |session: &Session| Claim {
             host: session.host().to_owned(),
             process: session.process(),
@@ -121,6 +158,7 @@ impl Engine {
             tools: counts.tools,
             waits: session.closed_waits(),
             linked: linked.cloned(),
+            resumed_from: session.resumed_from().cloned(),
             evidence: session
                 .evidence()
                 .map(|evidence| Evidence {

@@ -1,7 +1,7 @@
 //! What goes into the engine and what comes out.
 
 use herdbook_events::observation::Seat;
-use herdbook_events::{NormalizedEvent, Origin, PaneSeen, Process, SessionKey};
+use herdbook_events::{NormalizedEvent, Origin, PaneSeen, Process, SessionKey, Told};
 
 use crate::record::Record;
 
@@ -103,6 +103,8 @@ pub enum Input {
     },
     /// What the text of a pane says of the agent in it. A look that could not be made, or tells nothing, is no input.
     Pane(PaneSeen),
+    /// What new lines of a session's transcript prove. Recorded where it moved the session.
+    Transcript(TranscriptNews),
     /// Events were lost before they reached the journal.
     Gap {
         /// How many.
@@ -119,6 +121,32 @@ pub enum Input {
     },
     /// Nothing happened but time.
     Tick,
+}
+
+/// Facts out of the transcript of one session, in file order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TranscriptNews {
+    /// The session whose file it is: the last one that a hook named with it (case F-055).
+    pub session: SessionKey,
+    /// Its host.
+    pub host: String,
+    /// Path of the file.
+    pub path: String,
+    /// They were written while the file was followed; else what is older than the session says nothing (case F-054).
+    pub fresh: bool,
+    /// The facts.
+    pub facts: Vec<ToldRecord>,
+}
+
+/// One fact, and the record it stands in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToldRecord {
+    /// The host's id of the record.
+    pub record: Option<String>,
+    /// When it was written, Unix milliseconds.
+    pub written_ms: Option<u64>,
+    /// The fact.
+    pub told: Told,
 }
 
 /// An act of the human through Herdbook.

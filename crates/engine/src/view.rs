@@ -1,5 +1,7 @@
 //! What the engine shows of its state: plain values for listings, the API and the conformance runner.
 
+use std::path::PathBuf;
+
 use herdbook_events::observation::PaneRef;
 use herdbook_events::origin::Terminal;
 use herdbook_events::{Process, SessionKey, WaitKind};
@@ -32,6 +34,23 @@ pub struct Evidence {
     pub fact: String,
     /// Unix milliseconds.
     pub at_ms: u64,
+}
+
+/// A transcript whose news can move a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TranscriptFile {
+    /// The session.
+    pub session: SessionKey,
+    /// Its host.
+    pub host: String,
+    /// The host's own id of it.
+    pub native_id: String,
+    /// The file, as the host names it: foreign text.
+    pub path: PathBuf,
+    /// The folder below which it must lie.
+    pub root: PathBuf,
+    /// It is the file of a subagent that waits: all it can tell is that its tool uses were answered.
+    pub of_child: bool,
 }
 
 /// One session.
@@ -75,6 +94,8 @@ pub struct SessionView {
     pub waits: u64,
     /// The posted session that is the same as this one, and hidden behind it.
     pub linked: Option<SessionKey>,
+    /// The session whose conversation it goes on with (case F-037).
+    pub resumed_from: Option<SessionKey>,
     /// Why it is in this state, oldest first.
     pub evidence: Vec<Evidence>,
     /// When the engine looks again by itself, Unix milliseconds, and why.

@@ -12,6 +12,7 @@ pub mod origin;
 pub mod pane;
 pub mod read;
 pub mod surrogates;
+pub mod told;
 pub mod vocabulary;
 
 pub use canonical::{CanonicalEvent, Lineage, Payload, PayloadField};
@@ -22,4 +23,5 @@ pub use origin::{Origin, Process};
 pub use pane::{PaneSeen, Shows};
 pub use read::{CompactTrigger, Reported};
 pub use surrogates::replace_lone_surrogates;
+pub use told::Told;
 pub use vocabulary::{Family, Field, FieldKind, typed};

@@ -214,6 +214,8 @@ pub struct Facts {
     pub cwd: Option<String>,
     /// Transcript path.
     pub transcript_path: Option<String>,
+    /// The folder below which the host keeps its transcripts (overview D13).
+    pub transcript_root: Option<String>,
     /// The pane the agent runs in.
     pub pane: Option<PaneRef>,
     /// The pane is only a hint (a shared server may report another one's, overview D11).

@@ -18,6 +18,7 @@ pub mod project;
 pub mod screen;
 pub mod settings;
 pub mod table;
+pub mod transcript;
 
 pub use ecmascript::canonical_text;
 pub use json::MAX_DEPTH;

@@ -50,6 +50,8 @@ pub fn observe(event: &CanonicalEvent, origin: &Origin) -> Vec<Observation> {
     let facts = Facts {
         cwd: crate::cwd(event),
         transcript_path: if reading.own_transcript { transcript() } else { None },
+        transcript_root: crate::transcript::root(&event.host, origin)
+            .and_then(|root| root.to_str().map(str::to_owned)),
         pane: pane(origin),
         pane_uncertain: reading.pane_uncertain,
         process: process(&event.host, origin),

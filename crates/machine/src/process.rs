@@ -12,6 +12,9 @@ use crate::identity::Identity;
 /// How far up or down a family of processes is followed.
 const DEEPEST: usize = 64;
 
+/// So many open files of a process are looked at.
+const OPEN_FILES: usize = 1024;
+
 /// `ESRCH`, which reading in `/proc` gives when the process ends meanwhile.
 const NO_SUCH_PROCESS: i32 = 3;
 
@@ -83,6 +86,14 @@ impl Proc {
     pub fn boot_id(&self) -> Option<String> {
         let text = fs::read_to_string(self.root.join("sys/kernel/random/boot_id")).ok()?;
         Some(text.trim().to_owned())
+    }
+
+    /// The files with a name that a process has open, where it may be asked; so many at most.
+    pub fn open_files(&self, pid: u32) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.root.join(pid.to_string()).join("fd"));
+        let links = entries.into_iter().flatten().flatten().take(OPEN_FILES);
+        let named = links.filter_map(|entry| fs::read_link(entry.path()).ok());
+        named.filter(|path| path.is_absolute()).collect()
     }
 
     /// Reads one process; `None` if it is not there.

@@ -24,6 +24,8 @@ pub mod parts {
     pub const LAUNCH: &str = "launch";
     /// Sends the bytes of its stdin to a port and prints the answer: `request PORT READ_MS`.
     pub const REQUEST: &str = "request";
+    /// Runs one transcript check in a process of its own, whose memory is the reader's alone: `transcript CASE CHECK`.
+    pub const TRANSCRIPT: &str = "transcript";
 }
 
 impl Tools {

@@ -296,7 +296,9 @@ fn per_session(each: PerSession, id: &str, view: Option<&SessionView>, herd: &Vi
         PerSession::Tools => json!(view.tools),
         PerSession::Agents => json!(view.host),
         PerSession::PaneOf => json!(view.pane.as_ref().map(|pane| &pane.pane)),
-        PerSession::Linked => json!(view.linked.as_ref().map(|key| herd.native_id(key))),
+        PerSession::Linked => {
+            json!(view.linked.as_ref().or(view.resumed_from.as_ref()).map(|key| herd.native_id(key)))
+        }
         PerSession::Waits => json!(view.waits),
         PerSession::LogEvents => Value::Null,
     }

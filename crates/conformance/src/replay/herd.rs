@@ -10,6 +10,7 @@ use herdbook_hosts::{Projected, project};
 use serde_json::{Value, json};
 
 use crate::replay::eye::PaneEye;
+use crate::replay::files::Files;
 use crate::replay::origin::origin_of;
 use crate::replay::step::{Act, DaemonAct, HookStep, TmuxStep};
 
@@ -39,6 +40,7 @@ pub struct VirtualHerd {
     dead: BTreeSet<u32>,
     snapshots: BTreeMap<String, Value>,
     eye: PaneEye,
+    files: Files,
 }
 
 /// From `t_ms` on the clocks run on from these values.
@@ -68,6 +70,7 @@ impl VirtualHerd {
             dead: BTreeSet::new(),
             snapshots: BTreeMap::new(),
             eye: PaneEye::default(),
+            files: Files::default(),
         };
         herd.start();
         herd
@@ -127,7 +130,11 @@ impl VirtualHerd {
                     self.step(Input::Pane(seen));
                 }
             }
-            Act::Unread | Act::Check(_) => {}
+            Act::Append(step) => {
+                self.files.append(step, &self.sessions());
+                self.follow();
+            }
+            Act::Check(_) => {}
         }
     }
 
@@ -224,6 +231,17 @@ impl VirtualHerd {
         for delivery in spool {
             self.deliver(delivery);
         }
+        self.files.forget();
+        self.follow();
+    }
+
+    /// Reads the transcripts. The product looks each second; here each line is read when it is written.
+    fn follow(&mut self) {
+        if self.engine.is_some() {
+            for news in self.files.news(&self.sessions()) {
+                self.step(Input::Transcript(news));
+            }
+        }
     }
 
     fn hook(&mut self, hook: &HookStep) {
@@ -251,6 +269,11 @@ impl VirtualHerd {
         };
         let before = self.log_events();
         self.step(Input::Hook(delivery));
+        let named = |view: &&SessionView| session.as_ref() == Some(&view.native_id);
+        if let Some(view) = self.sessions().iter().find(named) {
+            self.files.named(view);
+        }
+        self.follow();
         if let Some(session) = session {
             *self.hooks_of.entry(session).or_default() += self.log_events() - before;
         }

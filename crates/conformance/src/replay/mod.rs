@@ -2,6 +2,7 @@
 
 pub mod check;
 mod eye;
+pub mod files;
 pub mod herd;
 pub mod origin;
 pub mod step;

@@ -46,8 +46,8 @@ pub enum Act {
     },
     /// A sample of a pane.
     Pane(Box<PaneStep>),
-    /// A source this product does not read yet: a transcript line.
-    Unread,
+    /// A transcript grows.
+    Append(AppendStep),
     /// Expectations, one a key.
     Check(Vec<CheckKey>),
 }
@@ -73,6 +73,19 @@ pub struct HookStep {
     pub machine: Option<String>,
     /// The native event name, where the adapter is told it as an argument.
     pub event: Option<String>,
+}
+
+/// What is added to a transcript.
+#[derive(Clone, Debug)]
+pub struct AppendStep {
+    /// `transcript`, `rollout`, or `subagent`.
+    pub word: String,
+    /// The session, where the step names one.
+    pub id: Option<String>,
+    /// The file, where the step names one.
+    pub path: Option<String>,
+    /// The text: a line with its newline, or a part of one.
+    pub text: String,
 }
 
 /// What tmux answers.
@@ -186,13 +199,7 @@ impl Members {
         let word: String = self.get("do")?;
         let act = match word.as_str() {
             "hook" => Act::Hook(Box::new(self.hook()?)),
-            "append" => {
-                self.get::<String>("file")?;
-                if !self.0.contains_key("line") && !self.0.contains_key("raw") {
-                    return Err("append needs 'line' or 'raw'".into());
-                }
-                Act::Unread
-            }
+            "append" => Act::Append(self.append()?),
             "pane" => {
                 let screen: String = self.get("screen")?;
                 let text = std::fs::read_to_string(dir.join(&screen))
@@ -247,6 +254,20 @@ impl Members {
             machine: self.maybe("machine")?,
             event: self.maybe("event")?,
         })
+    }
+
+    fn append(&self) -> Result<AppendStep, String> {
+        let file: String = self.get("file")?;
+        let (word, id) = match file.split_once(':') {
+            Some((word, id)) => (word.to_owned(), Some(id.to_owned())),
+            None => (file, None),
+        };
+        let text = match (self.0.get("line"), self.maybe::<String>("raw")?) {
+            (Some(line), None) => format!("{}\n", line.get()),
+            (None, Some(raw)) => raw,
+            _ => return Err("append needs 'line' or 'raw'".into()),
+        };
+        Ok(AppendStep { word, id, path: self.maybe("path")?, text })
     }
 
     fn tmux(&self) -> Result<TmuxStep, String> {

@@ -22,4 +22,5 @@ mod stream;
 mod support;
 mod tmux;
 mod trail;
+mod transcripts;
 mod v1;

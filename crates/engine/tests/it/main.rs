@@ -13,10 +13,13 @@ mod posted;
 mod received;
 mod replay;
 mod screen;
+mod transcripts;
 
 use herdbook_engine::record::RecordView;
-use herdbook_engine::{Config, Effect, Engine, HookDelivery, HumanAct, Input, Now};
-use herdbook_events::{NormalizedEvent, Origin, SessionKey};
+use herdbook_engine::{
+    Config, Effect, Engine, HookDelivery, HumanAct, Input, Now, ToldRecord, TranscriptNews,
+};
+use herdbook_events::{NormalizedEvent, Origin, SessionKey, Told};
 
 /// An engine with its clock and journal.
 pub struct Herd {
@@ -118,6 +121,34 @@ impl Herd {
             body: body.as_bytes().to_vec(),
             cut: false,
             spooled: false,
+        }));
+    }
+
+    /// A Claude hook without a stamp that started at that wall time.
+    pub fn late(&mut self, id: &str, event: &str, more: &str, started_at_ms: u64) {
+        self.deliveries += 1;
+        let body = format!(r#"{{"session_id":"{id}","cwd":"/srv/demo","hook_event_name":"{event}",{more}}}"#);
+        self.input(Input::Hook(HookDelivery {
+            host: "claude".into(),
+            native_event: None,
+            delivery: self.deliveries,
+            stamp_ms: None,
+            started_at_ms: Some(started_at_ms),
+            origin: Origin::default(),
+            body: body.into_bytes(),
+            cut: false,
+            spooled: false,
+        }));
+    }
+
+    /// A fact out of the transcript of a Claude session.
+    pub fn told(&mut self, id: &str, fresh: bool, written_ms: Option<u64>, told: Told) {
+        self.input(Input::Transcript(TranscriptNews {
+            session: SessionKey::hooked("claude", id).unwrap(),
+            host: "claude".into(),
+            path: format!("/home/dev/.claude/projects/-app/{id}.jsonl"),
+            fresh,
+            facts: vec![ToldRecord { record: None, written_ms, told }],
         }));
     }
 

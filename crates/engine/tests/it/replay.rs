@@ -2,7 +2,7 @@
 
 use herdbook_engine::view::{QueueEntry, SessionView};
 use herdbook_engine::{HumanAct, Input};
-use herdbook_events::{Process, SessionKey, Shows, WaitKind};
+use herdbook_events::{Process, SessionKey, Shows, Told, WaitKind};
 use proptest::prelude::*;
 
 use crate::Herd;
@@ -14,6 +14,7 @@ enum Step {
     Act(u8, u8),
     Gone(u8),
     Pane(u8, u8, u16),
+    Told(u8, u8, bool),
     Wait(u32),
 }
 
@@ -70,6 +71,20 @@ fn take(herd: &mut Herd, step: &Step) {
             };
             crate::screen::look(herd, &(session % 5).to_string(), shows, u64::from(*for_ms));
         }
+        Step::Told(session, fact, fresh) => {
+            let id = (session % 4).to_string();
+            let kind = [WaitKind::Interrupted, WaitKind::Error, WaitKind::TurnEnd][usize::from(session % 3)];
+            let told = match fact % 6 {
+                0 => Told::Opened { cwd: None, attended: Some(true) },
+                1 => Told::ChildOf { parent: (session / 4 % 4).to_string() },
+                2 => Told::TurnStarted,
+                3 => Told::ResumedFrom { earlier: (session / 4 % 4).to_string() },
+                4 => Told::Answered { tool: format!("t{session}"), failed: false },
+                _ => Told::TurnEnded { kind, message: String::new() },
+            };
+            let written = (fact % 2 == 0).then_some(herd.now.wall_ms - u64::from(*fact));
+            herd.told(&id, *fresh, written, told);
+        }
         Step::Wait(ms) => herd.wait(u64::from(*ms)),
     }
 }
@@ -81,6 +96,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => (any::<u8>(), any::<u8>()).prop_map(|(session, act)| Step::Act(session, act)),
         1 => any::<u8>().prop_map(Step::Gone),
         3 => (any::<u8>(), any::<u8>(), any::<u16>()).prop_map(|(s, k, t)| Step::Pane(s, k, t)),
+        3 => (any::<u8>(), any::<u8>(), any::<bool>()).prop_map(|(s, f, fresh)| Step::Told(s, f, fresh)),
         3 => (0u32..90_000_000).prop_map(Step::Wait),
         3 => (0u32..3_000).prop_map(Step::Wait),
     ];

@@ -16,3 +16,5 @@ mod shapes;
 mod shared;
 #[cfg(test)]
 mod tables;
+#[cfg(test)]
+mod transcripts;
