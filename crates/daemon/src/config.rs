@@ -37,6 +37,8 @@ pub struct DaemonConfig {
     pub service: Service,
     /// Looks for running agents that no hook was seen of.
     pub discover: bool,
+    /// The human's home: transcripts of running agents that no hook named are read below it alone.
+    pub home: Option<PathBuf>,
     /// Ends the daemon from within the process.
     pub stop: Stop,
     /// SIGTERM and SIGINT end it too.
@@ -59,6 +61,7 @@ impl DaemonConfig {
             version: version.to_owned(),
             grace_ms: None,
             service: Service::default(),
+            home: env.home.as_ref().map(PathBuf::from),
             discover: env.herdbook_discover.as_ref().is_none_or(|value| value != "off"),
             stop: Stop::new(),
             signals: true,

@@ -151,7 +151,7 @@ async fn serve(
         streams: Arc::new(Semaphore::new(STREAMS)),
         agents: Agents::start(config.discover, core.clone(), stop.clone()),
     });
-    tokio::spawn(transcripts::follow(core.clone(), app.agents.clone(), stop.clone()));
+    tokio::spawn(transcripts::follow(core.clone(), app.agents.clone(), config.home.take(), stop.clone()));
     tokio::spawn(focus::follow(core.clone(), Arc::clone(&app.told), stop.clone()));
     let (alive, mut all_over) = mpsc::channel(1);
     let server = Server {

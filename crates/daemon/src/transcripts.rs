@@ -28,21 +28,29 @@ const FOLDERS: usize = 16;
 const HEAD_BYTES: usize = 256 << 10;
 
 /// Follows the transcripts until the daemon ends.
-pub(crate) async fn follow(core: Core, agents: Agents, mut stop: watch::Receiver<bool>) {
+pub(crate) async fn follow(
+    core: Core,
+    agents: Agents,
+    home: Option<PathBuf>,
+    mut stop: watch::Receiver<bool>,
+) {
+    let own = home.map(|home| home.join(".codex/sessions"));
     tokio::select! {
-        () = look_again_and_again(&core, &agents) => {}
+        () = look_again_and_again(&core, &agents, own.as_deref()) => {}
         () = stopped(&mut stop) => {}
     }
 }
 
-async fn look_again_and_again(core: &Core, agents: &Agents) {
+async fn look_again_and_again(core: &Core, agents: &Agents, own: Option<&Path>) {
     let mut eye = Eye::default();
     loop {
-        let Ok(wanted) = core.look(|engine, _| engine.transcripts()).await else { return };
+        let asked = core.look(|engine, _| (engine.transcripts(), engine.transcript_roots("codex")));
+        let Ok((wanted, mut codex)) = asked.await else { return };
+        codex.extend(own.map(Path::to_owned));
         // It reads files.
         let agents = agents.clone();
         let looked = tokio::task::spawn_blocking(move || {
-            let news = eye.look(&wanted, &agents.rollouts());
+            let news = eye.look(&wanted, &rollouts(&agents, &codex));
             (eye, news)
         });
         eye = match looked.await {
@@ -59,6 +67,14 @@ async fn look_again_and_again(core: &Core, agents: &Agents) {
         };
         sleep(EVERY).await;
     }
+}
+
+/// The rollouts that running Codexes have open, as far as they lie in the folders that hooks named or the human's own.
+fn rollouts(agents: &Agents, roots_of_codex: &[PathBuf]) -> Vec<Rollout> {
+    let allowed: Vec<PathBuf> = roots_of_codex.iter().flat_map(|root| roots(root)).collect();
+    let mut rollouts = agents.rollouts();
+    rollouts.retain(|rollout| allowed.contains(&rollout.root));
+    rollouts
 }
 
 /// What is followed. Small for each file: a cursor and what its lines said of whose it is.

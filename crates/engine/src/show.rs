@@ -108,6 +108,14 @@ impl Engine {
         files
     }
 
+    /// Returns the folders below which a host keeps transcripts, as its hooks named them.
+    pub fn transcript_roots(&self, host: &str) -> Vec<PathBuf> {
+        let of_host = self.attention.sessions().filter(|session| session.host() == host);
+        let roots: HashSet<&str> =
+            of_host.map(Session::transcript_root).filter(|root| !root.is_empty()).collect();
+        roots.into_iter().map(PathBuf::from).collect()
+    }
+
     /// Returns what the hooks of each session of this machine told of its agent's place.
     pub fn claims(&self) -> Vec<Claim> {
         let hooked = |session: &&Session| {
