@@ -17,7 +17,7 @@ cargo build --release --locked -p herdbook-cli -p herdbook-hook -p herdbook-trut
 target=$(cargo metadata --no-deps --format-version 1 | python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
 
 # A place of its own: the checkout and the reference need not be open to that user, and a socket's path must be short.
-place=/var/tmp/herdbook-truth-$(id -u)
+place=/var/tmp/truth-$(id -u)
 # Clients show and tell their model where they work: our name may not be in it.
 out=/var/tmp/truth-out-$(id -u)
 as=()

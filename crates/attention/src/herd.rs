@@ -427,6 +427,9 @@ impl Attention {
             return None;
         }
         session.since = at;
+        // Whatever ended the wait is a sign of life: from here on it counts when nothing more is heard.
+        session.active = at;
+        self.due_by(at.at_ms + self.limits.working_expiry_ms);
         self.leave(key, at, cause)
     }
 
