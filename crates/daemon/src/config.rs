@@ -37,6 +37,8 @@ pub struct DaemonConfig {
     pub service: Service,
     /// Looks for running agents that no hook was seen of.
     pub discover: bool,
+    /// Looks at panes of agents where their hooks do not tell enough.
+    pub panes: bool,
     /// Ends the daemon from within the process.
     pub stop: Stop,
     /// SIGTERM and SIGINT end it too.
@@ -60,6 +62,7 @@ impl DaemonConfig {
             grace_ms: None,
             service: Service::default(),
             discover: env.herdbook_discover.as_ref().is_none_or(|value| value != "off"),
+            panes: env.herdbook_panes.as_ref().is_none_or(|value| value != "off"),
             stop: Stop::new(),
             signals: true,
             notice: Arc::new(|_| {}),

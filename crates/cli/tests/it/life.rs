@@ -23,6 +23,7 @@ fn body_of_a_daemon_of_another_version() {
     let state_dir = PathBuf::from(state);
     let config = DaemonConfig {
         discover: false,
+        panes: false,
         sockets: vec![SocketPlace { path: state_dir.join("sock"), guarded: true }],
         state_dir,
         http: Vec::new(),

@@ -48,6 +48,7 @@ impl Scratch {
             service: Service::default(),
             // The machine may run agents that the test knows nothing of.
             discover: false,
+            panes: false,
             stop: Stop::new(),
             signals: false,
             notice: Arc::new(move |notice| {
