@@ -16,6 +16,10 @@ use crate::session::{Cause, Moment, Phase, Session, Transition, Wait};
 pub(crate) const PANE: &str = "pane";
 /// A screen is drawn this long after what it follows from, at most: younger samples may still show what was before.
 const DRAWN_MS: u64 = 1_000;
+/// A turn whose host has said nothing for so long may have been interrupted, or ask what no hook tells.
+const SILENT_MS: u64 = 3_000;
+/// A turn's end that only the pane told of is looked at for so long yet: it may have been none.
+const DOUBTED_MS: u64 = 60_000;
 /// After a turn's end the screen shows work while the host's own hooks run: only longer work is another turn.
 const NEW_TURN_MS: u64 = 5_000;
 
@@ -35,6 +39,28 @@ enum Step {
 }
 
 impl Attention {
+    /// True when the pane of a session may tell what its host does not: it is blocked and may have been answered, what
+    /// is known of it came from the pane, or it works and has said nothing for a while.
+    pub fn is_near_decision(&self, at: Moment, session: &Session) -> bool {
+        let is_seen = session.is_live()
+            && !session.posted
+            && session.parent.is_none()
+            && session.machine.is_none()
+            && session.hidden_by.is_none()
+            && !session.is_headless()
+            && !self.pane_uncertain(session);
+        let works = matches!(session.phase, Phase::Working | Phase::Unknown);
+        let doubted = |wait: &Wait| wait.source == PANE && wait.opened.at_ms + DOUBTED_MS > at.at_ms;
+        let asks = |wait: &Wait| wait.is_blocking() || doubted(wait);
+        let silent = || works && session.waits.is_empty() && session.active.at_ms + SILENT_MS <= at.at_ms;
+        is_seen && (session.waits.iter().any(asks) || silent())
+    }
+
+    /// True when only its pane told of this agent.
+    pub fn is_found(&self, session: &Session) -> bool {
+        self.found.contains(&session.key)
+    }
+
     /// True when a look at a pane changes something: only then it is worth a record.
     pub fn pane_tells(&self, at: Moment, seen: &PaneSeen) -> bool {
         self.pane_step(at, seen).is_some()

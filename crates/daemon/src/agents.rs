@@ -48,6 +48,8 @@ pub(crate) struct Agents {
     last: watch::Receiver<Last>,
     /// Asks for a look before its time.
     again: Arc<Notify>,
+    /// It looks at all.
+    looks: bool,
 }
 
 impl Agents {
@@ -64,7 +66,7 @@ impl Agents {
                 }
             });
         }
-        Agents { last, again }
+        Agents { last, again, looks: discover }
     }
 
     /// Hears of a hook call. A Codex that was not seen yet is looked for at once: until then nobody can say whether the
@@ -113,12 +115,30 @@ impl Agents {
     pub(crate) async fn without_hooks(&self, claims: &[Claim]) -> Vec<v1::Agent> {
         let found = self.last().await;
         let table = Proc::system();
-        let is_server = |process: herdbook_events::Process| {
-            let process = Process { pid: process.pid, start: process.start };
-            table.is_alive(process) && table.argv(process.pid).iter().any(|word| word == SERVER)
-        };
-        let unclaimed = unclaimed(&found, claims, is_server).into_iter();
+        let unclaimed = unclaimed(&found, claims, |process| is_server(&table, process)).into_iter();
         unclaimed.filter(|agent| table.is_alive(agent.process)).map(told).collect()
+    }
+
+    /// Hosts and panes of those that still run and that none of these claims accounts for, as far as is known now.
+    pub(crate) fn panes_without_hooks(&self, claims: &[Claim]) -> Vec<(String, PaneRef)> {
+        let found = self.last.borrow().clone().unwrap_or_default();
+        let table = Proc::system();
+        let unclaimed = unclaimed(&found, claims, |process| is_server(&table, process)).into_iter();
+        let alive = unclaimed.filter(|agent| table.is_alive(agent.process));
+        alive.filter_map(|agent| Some((agent.host.to_owned(), seat(agent).pane?))).collect()
+    }
+
+    /// Whether no agent of this host runs in this pane any more, for sure: the process table says so, and all that run
+    /// are known with their panes.
+    pub(crate) fn has_left(&self, host: &str, pane: &PaneRef) -> bool {
+        let Some(found) = self.last.borrow().clone().filter(|_| self.looks) else { return false };
+        let table = Proc::system();
+        let may_be_here = |agent: &&Agent| {
+            agent.host == host
+                && table.is_alive(agent.process)
+                && seat(agent).pane.is_none_or(|seat| seat.may_be(pane))
+        };
+        !found.iter().any(|agent| may_be_here(&agent))
     }
 }
 
@@ -154,6 +174,11 @@ async fn look_again_and_again(sender: &watch::Sender<Last>, again: &Notify, core
 
 /// How a Codex server that several terminals share is told by its command line (host notes 10).
 const SERVER: &str = "app-server";
+
+fn is_server(table: &Proc, process: herdbook_events::Process) -> bool {
+    let process = Process { pid: process.pid, start: process.start };
+    table.is_alive(process) && table.argv(process.pid).iter().any(|word| word == SERVER)
+}
 
 /// The agents that no session's hooks came from.
 ///
@@ -327,7 +352,7 @@ mod tests {
     #[tokio::test]
     async fn a_codex_that_was_not_seen_yet_is_looked_for_at_once() {
         let (sender, last) = watch::channel(None);
-        let agents = Agents { last, again: Arc::default() };
+        let agents = Agents { last, again: Arc::default(), looks: true };
         let is_asked = async |host: &str, pid: u32| {
             agents.hear(host, &[herdbook_wire::Process { pid, start: Some(u64::from(pid) * 100) }]);
             timeout(Duration::ZERO, agents.again.notified()).await.is_ok()

@@ -66,6 +66,8 @@ struct Request {
     input: Input,
     durability: Durability,
     reply: Reply,
+    /// From this moment on it is past and says nothing, on the monotonic clock.
+    until_ms: Option<u64>,
 }
 
 /// What the daemon counts since its start.
@@ -88,9 +90,23 @@ pub(crate) struct Core {
 impl Core {
     /// Folds an input; answers when what it gave is as durable as asked. The caller sets the time limit.
     pub(crate) async fn step(&self, input: Input, durability: Durability) -> Result<(), Refused> {
+        self.send(input, durability, None).await
+    }
+
+    /// Folds an input that is true for a moment only; one that comes later is dropped.
+    pub(crate) async fn step_until(
+        &self,
+        input: Input,
+        durability: Durability,
+        until_ms: u64,
+    ) -> Result<(), Refused> {
+        self.send(input, durability, Some(until_ms)).await
+    }
+
+    async fn send(&self, input: Input, durability: Durability, until_ms: Option<u64>) -> Result<(), Refused> {
         let (sender, receiver) = oneshot::channel();
         let reply: Reply = Box::new(move |result| drop(sender.send(result)));
-        let command = Command::Step(Box::new(Request { input, durability, reply }));
+        let command = Command::Step(Box::new(Request { input, durability, reply, until_ms }));
         self.commands.send(command).await.map_err(|_| Refused::Stopping)?;
         receiver.await.map_err(|_| Refused::Panicked)?
     }
@@ -204,9 +220,12 @@ impl EngineLoop {
 
     /// Takes an input from outside: what was spooled before it comes first.
     fn take(&mut self, request: Request) {
-        let Request { input, durability, reply } = request;
-        if matches!(input, Input::Hook(_)) {
+        let Request { input, durability, reply, until_ms } = request;
+        if matches!(input, Input::Hook(_) | Input::Pane(_)) {
             self.drain_spool();
+        }
+        if until_ms.is_some_and(|until| until <= clock::now().mono_ms) {
+            return reply(Ok(()));
         }
         if let Input::Hook(call) = &input
             && self.is_refused(call.delivery)

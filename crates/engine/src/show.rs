@@ -10,7 +10,7 @@ use herdbook_hosts::transcript::{Reader, child_place};
 use crate::engine::Engine;
 use crate::received::Received;
 use crate::types::Now;
-use crate::view::{Claim, Evidence, QueueEntry, SessionView, State, TranscriptFile};
+use crate::view::{Claim, Evidence, QueueEntry, SessionView, State, TranscriptFile, WatchedPane};
 
 impl Engine {
     /// Returns every entry of the queue in order; those in cooldown come last.
@@ -114,6 +114,21 @@ impl Engine {
         let roots: HashSet<&str> =
             of_host.map(Session::transcript_root).filter(|root| !root.is_empty()).collect();
         roots.into_iter().map(PathBuf::from).collect()
+    }
+
+    /// Returns the panes that may tell what no hook does, those of waiting sessions first; feed [`crate::Input::Pane`].
+    pub fn watched_panes(&self, now: Now) -> Vec<WatchedPane> {
+        let at = self.moment(now);
+        let watched = self.attention.sessions().filter_map(|session| {
+            let found = self.attention.is_found(session);
+            let near = found || self.attention.is_near_decision(at, session);
+            let pane = session.pane().filter(|pane| near && !pane.socket.is_empty())?;
+            let waits = !session.waits().is_empty();
+            Some(WatchedPane { pane: pane.clone(), host: session.host().to_owned(), waits, found })
+        });
+        let mut watched: Vec<WatchedPane> = watched.collect();
+        watched.sort_by_key(|watched| !watched.waits);
+        watched
     }
 
     /// Returns what the hooks of each session of this machine told of its agent's place.

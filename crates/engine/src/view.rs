@@ -53,6 +53,19 @@ pub struct TranscriptFile {
     pub of_child: bool,
 }
 
+/// A pane that may tell what no hook does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WatchedPane {
+    /// The pane; its socket is known.
+    pub pane: PaneRef,
+    /// Host of the agent in it.
+    pub host: String,
+    /// The session waits for the human now.
+    pub waits: bool,
+    /// Only the pane tells of this agent: if it is gone, nobody else says so.
+    pub found: bool,
+}
+
 /// One session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SessionView {

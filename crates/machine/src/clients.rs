@@ -51,6 +51,11 @@ pub fn watching_clients(clients: &[Client], now_ms: u64) -> Vec<String> {
         .collect()
 }
 
+/// So many humans look at a session. What tmux calls `session_attached` counts programs, too.
+pub(crate) fn humans_in(clients: &[Client], session: &str) -> usize {
+    clients.iter().filter(|client| client.is_human() && client.session == session).count()
+}
+
 /// The client that a jump moves when the caller runs in pane `caller`: the one in front of that pane, else one that
 /// shows its session (`caller_session`), else the one used last.
 pub fn choose_client<'a>(

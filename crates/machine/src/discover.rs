@@ -184,7 +184,6 @@ mod tests {
             tty: tty.into(),
             is_active: true,
             is_current_window: true,
-            attached: 0,
             is_dead: false,
             in_mode: false,
             command: String::new(),

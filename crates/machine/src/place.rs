@@ -4,7 +4,7 @@
 use std::io;
 use std::os::unix::process::CommandExt as _;
 
-use crate::clients::{Client, choose_client};
+use crate::clients::{Client, choose_client, humans_in};
 use crate::env;
 use crate::jump::attach_args;
 use crate::pane::{is_pane_id, is_session_id, is_window_id};
@@ -89,7 +89,8 @@ impl Tmux {
             return Err(JumpError::ServerGone(id.clone()));
         }
         let places: Vec<&Pane> = panes.iter().filter(|pane| pane.id == *id).collect();
-        let Some(pane) = places.iter().max_by_key(|pane| pane.attached) else {
+        let clients = if places.len() > 1 { self.clients()? } else { Vec::new() };
+        let Some(pane) = places.iter().max_by_key(|pane| humans_in(&clients, &pane.session)) else {
             return Err(JumpError::PaneGone(id.clone()));
         };
         if let Some(agent) = binding.agent {
@@ -128,7 +129,7 @@ impl Tmux {
             None => {
                 let caller = caller.filter(|pane| is_pane_id(pane));
                 let session = match caller {
-                    Some(caller) => self.session_of(caller)?,
+                    Some(caller) => self.session_of(caller, &clients)?,
                     None => None,
                 };
                 choose_client(&clients, caller, session.as_deref()).ok_or(JumpError::NoClient)?
@@ -174,9 +175,9 @@ impl Tmux {
         command.args(["-u"]).args(args).env_remove(env::TMUX).env_remove(env::TMUX_PANE).exec()
     }
 
-    fn session_of(&self, pane: &str) -> Result<Option<String>, TmuxError> {
+    fn session_of(&self, pane: &str, clients: &[Client]) -> Result<Option<String>, TmuxError> {
         let panes = self.panes()?;
         let own = panes.into_iter().filter(|listed| listed.id == pane);
-        Ok(own.max_by_key(|listed| listed.attached).map(|listed| listed.session))
+        Ok(own.max_by_key(|listed| humans_in(clients, &listed.session)).map(|listed| listed.session))
     }
 }

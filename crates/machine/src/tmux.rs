@@ -34,7 +34,6 @@ const PANE_FIELDS: &[&str] = &[
     "pane_pid",
     "pane_active",
     "window_active",
-    "session_attached",
     "pane_dead",
     "pane_in_mode",
     "pane_tty",
@@ -46,6 +45,8 @@ const PANE_FIELDS: &[&str] = &[
 
 const CLIENT_FIELDS: &[&str] =
     &["client_activity", "client_control_mode", "client_tty", "client_flags", "session_id", "pane_id"];
+
+const SESSION_FIELDS: &[&str] = &["session_activity", "destroy-unattached", "session_id"];
 
 /// Why tmux gave no answer. Nothing but [`TmuxError::NoServer`] says anything about panes.
 #[derive(Debug, thiserror::Error)]
@@ -120,8 +121,6 @@ pub struct Pane {
     pub is_active: bool,
     /// Its window is the current one of its session.
     pub is_current_window: bool,
-    /// Clients that show the session.
-    pub attached: u64,
     /// Its program has ended and the pane stays.
     pub is_dead: bool,
     /// A human looks through its history, or a menu is open.
@@ -244,6 +243,21 @@ impl Tmux {
             .collect())
     }
 
+    /// A session in which a client in control mode is the least in the way: one with a human, else the one used
+    /// longest ago, but none that ends when nobody is in it. `None`: there is no such session.
+    pub(crate) fn seat(&self) -> Result<Option<String>, TmuxError> {
+        let humans = self.clients()?;
+        let rows = self.list("list-sessions", &[], SESSION_FIELDS)?;
+        // A flag until tmux 3.4, a choice since.
+        let stays =
+            rows.iter().filter(|row| matches!(text(row, "destroy-unattached").as_str(), "" | "0" | "off"));
+        let best = stays.max_by_key(|row| {
+            let has_human = crate::clients::humans_in(&humans, &text(row, "session_id")) > 0;
+            (has_human, std::cmp::Reverse(number(row, "session_activity")))
+        });
+        Ok(best.map(|row| text(row, "session_id")).filter(|id| is_session_id(id)))
+    }
+
     /// Sets an option. The value is stored as it is; if a format will expand it, it must be
     /// cleaned for that before.
     ///
@@ -285,7 +299,6 @@ impl Tmux {
             tty: text(row, "pane_tty"),
             is_active: flag("pane_active"),
             is_current_window: flag("window_active"),
-            attached: number(row, "session_attached"),
             is_dead: flag("pane_dead"),
             in_mode: flag("pane_in_mode"),
             command: text(row, "pane_current_command"),

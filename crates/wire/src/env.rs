@@ -12,6 +12,8 @@ pub const HERDBOOK_ADDR: &str = "HERDBOOK_ADDR";
 
 /// `off`: the daemon does not look for running agents that no hook was seen of.
 pub const HERDBOOK_DISCOVER: &str = "HERDBOOK_DISCOVER";
+/// `off`: the daemon does not look at what the panes of agents show.
+pub const HERDBOOK_PANES: &str = "HERDBOOK_PANES";
 
 /// Variables of the hook's environment that travel with a delivery (overview D3). Everything else stays where it is:
 /// keys live there. Of `SSH_CONNECTION` only the presence travels, as the value `1`.
@@ -47,6 +49,8 @@ pub struct Env {
     pub herdbook_addr: Option<OsString>,
     /// `HERDBOOK_DISCOVER`
     pub herdbook_discover: Option<OsString>,
+    /// `HERDBOOK_PANES`
+    pub herdbook_panes: Option<OsString>,
     /// `XDG_STATE_HOME`
     pub xdg_state_home: Option<OsString>,
     /// `XDG_RUNTIME_DIR`
@@ -71,6 +75,7 @@ impl Env {
             herdbook_socket: set(HERDBOOK_SOCKET),
             herdbook_addr: set(HERDBOOK_ADDR),
             herdbook_discover: set(HERDBOOK_DISCOVER),
+            herdbook_panes: set(HERDBOOK_PANES),
             xdg_state_home: set("XDG_STATE_HOME"),
             xdg_runtime_dir: set("XDG_RUNTIME_DIR"),
             xdg_config_home: set("XDG_CONFIG_HOME"),

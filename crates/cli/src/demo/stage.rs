@@ -318,6 +318,7 @@ impl Stage {
             .env("HERDBOOK_ADDR", "127.0.0.1:0")
             // Agents outside of the stage play no part.
             .env("HERDBOOK_DISCOVER", "off")
+            .env("HERDBOOK_PANES", "off")
             .current_dir(self.folder.join("work"));
         command
     }

@@ -52,7 +52,7 @@ impl Machine {
         let path = self.program("").display().to_string();
         command.args(words).current_dir(folder).env("PATH", path).env("HERDBOOK_ADDR", "127.0.0.1:0");
         // Which agents run on the tester's machine is not the test's.
-        command.env("HERDBOOK_DISCOVER", "off");
+        command.env("HERDBOOK_DISCOVER", "off").env("HERDBOOK_PANES", "off");
         finish(command, b"")
     }
 

@@ -24,6 +24,7 @@ fn body_of_a_daemon_of_another_version() {
     let config = DaemonConfig {
         discover: false,
         home: None,
+        panes: false,
         sockets: vec![SocketPlace { path: state_dir.join("sock"), guarded: true }],
         state_dir,
         http: Vec::new(),

@@ -59,6 +59,7 @@ impl TestEnv {
             .env("TERM", "xterm-256color")
             // The machine may run agents that the test knows nothing of.
             .env("HERDBOOK_DISCOVER", "off")
+            .env("HERDBOOK_PANES", "off")
             .env("COLUMNS", "100")
             .current_dir(self.path());
         command

@@ -15,6 +15,7 @@ mod frames;
 mod guard;
 mod human;
 mod lifecycle;
+mod panes;
 mod processes;
 mod service;
 mod skew;

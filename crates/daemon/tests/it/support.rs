@@ -49,6 +49,7 @@ impl Scratch {
             // The machine may run agents that the test knows nothing of.
             discover: false,
             home: None,
+            panes: false,
             stop: Stop::new(),
             signals: false,
             notice: Arc::new(move |notice| {

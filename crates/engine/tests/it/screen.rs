@@ -45,6 +45,35 @@ fn an_approved_tool_that_runs_ends_the_wait() {
 }
 
 #[test]
+fn only_panes_near_a_decision_are_watched() {
+    let mut herd = asking();
+    let watched = |herd: &Herd| {
+        let panes = herd.engine.watched_panes(herd.now).into_iter();
+        panes.map(|watched| (watched.pane.pane, watched.waits, watched.found)).collect::<Vec<_>>()
+    };
+    assert_eq!(watched(&herd), [("%1".to_owned(), true, false)], "was it answered?");
+    herd.claude("1", "PostToolUse", BASH);
+    herd.wait(2_000);
+    assert_eq!(watched(&herd), [], "its hooks tell what it does");
+    herd.wait(1_000);
+    assert_eq!(watched(&herd), [("%1".to_owned(), false, false)], "was it interrupted?");
+    herd.claude("1", "Stop", "");
+    herd.wait(60_000);
+    assert_eq!(watched(&herd), [], "its human is called, and its hooks will tell of the next turn");
+    let seen = |shows| PaneSeen {
+        pane: PaneRef { socket: "/tmp/t/default".into(), server_pid: Some(42), pane: "%9".into() },
+        host: "claude".into(),
+        shows,
+        for_ms: 2_000,
+        message: String::new(),
+    };
+    herd.input(Input::Pane(seen(TRUST)));
+    assert_eq!(watched(&herd), [("%9".to_owned(), true, true)]);
+    herd.input(Input::Pane(seen(Shows::Gone)));
+    assert_eq!(watched(&herd), []);
+}
+
+#[test]
 fn work_on_the_screen_right_after_a_turn_is_that_of_its_hooks() {
     let mut herd = asking();
     herd.claude("1", "PostToolUse", BASH);

@@ -2,8 +2,13 @@
 //! new process for each question.
 //!
 //! It sits in control mode (`tmux -C`), read-only, takes no part in the size of windows, gets no output of panes, and
-//! does not touch the environment of sessions (`-E`). It lasts as long as the session it happens to sit in; then, and
-//! after every error, it is dropped and another one attached.
+//! does not touch the environment of sessions (`-E`). It lasts as long as the session it sits in; then, and after every
+//! error, it is dropped and another one attached.
+//!
+//! It is no human: [`Client::is_human`](crate::Client::is_human) leaves out what is in control mode, so it is neither
+//! where somebody looks nor what a jump moves. tmux itself counts it in `session_attached`, which is therefore asked
+//! for nothing here. It sits where a person sits already, if anywhere: a bare `tmux attach` prefers sessions that
+//! nobody is in. It never sits in one with `destroy-unattached`, which would outlive its human for us.
 
 mod blocks;
 
@@ -45,6 +50,9 @@ pub enum ControlError {
     /// tmux ended the conversation: its server, or the session the client sat in, is gone.
     #[error("tmux ended the conversation")]
     Closed,
+    /// All sessions are destroyed when nobody is in them: a client of ours would keep them.
+    #[error("every tmux session is one that ends with its last client")]
+    NoSeat,
     /// No answer in time.
     #[error("tmux did not answer within {after_ms} ms")]
     TimedOut {
@@ -110,18 +118,19 @@ pub struct Control {
 }
 
 impl Control {
-    /// Attaches a client to a server, in whatever session tmux chooses.
+    /// Attaches a client to a server, in the session where it is the least in the way.
     ///
     /// # Errors
-    /// See [`ControlError`]; nothing is left running.
+    /// See [`ControlError`]; nothing is left running. [`ControlError::NoSeat`]: there is none to sit in.
     pub fn attach(tmux: &Tmux) -> Result<Control, ControlError> {
         // Looked up before, by a process of its own: that one tells what is wrong with a socket.
         let server = tmux.server()?;
+        let session = tmux.seat()?.ok_or(ControlError::NoSeat)?;
         let child = Command::new("tmux")
             .env("LC_ALL", "C.UTF-8")
             .args(["-u", "-S"])
             .arg(tmux.socket())
-            .args(["-C", "attach-session", "-E", "-r", "-f", "no-output,ignore-size"])
+            .args(["-C", "attach-session", "-E", "-r", "-f", "no-output,ignore-size", "-t", &session])
             .start()?;
         let mut control =
             Control { child, server, blocks: Blocks::default(), timeout: tmux.time_limit(), is_over: false };

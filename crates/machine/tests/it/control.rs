@@ -48,6 +48,44 @@ fn a_server_that_dies_ends_the_conversation_and_says_nothing_of_panes() {
 }
 
 #[test]
+fn the_client_is_no_human_and_keeps_no_session_that_ends_with_its_last() {
+    let test = "the_client_is_no_human_and_keeps_no_session";
+    let (Some(server), Some(outer)) =
+        (PrivateServer::start(test, "one"), PrivateServer::start(test, "outer"))
+    else {
+        return;
+    };
+    let session = || server.by_hand(&["list-clients", "-F", "#{client_control_mode} #{session_name}"]);
+    server.new_session("two");
+    let control = Control::attach(&server.tmux()).unwrap();
+    assert!(session().starts_with("1 "), "{}", session());
+    let clients = server.tmux().clients().unwrap();
+    assert_eq!((clients.len(), clients[0].is_human()), (1, false));
+    assert_eq!(watching_clients(&clients, clients[0].activity * 1_000), Vec::<String>::new());
+    assert_eq!(choose_client(&clients, None, Some(&clients[0].session)), None);
+    drop(control);
+    // Where a human sits already; of two that show a window, that one is where a jump goes.
+    server.attach_from(&outer, "two");
+    let mut control = Control::attach(&server.tmux()).unwrap();
+    assert!(session().contains("1 two") && session().contains("0 two"), "{}", session());
+    let shared =
+        server.by_hand(&["display-message", "-p", "-t", "two:", "#{window_id} #{session_id} #{pane_id}"]);
+    let [window, two, pane] = shared.split(' ').collect::<Vec<_>>()[..] else { panic!("{shared}") };
+    server.by_hand(&["link-window", "-d", "-s", window, "-t", "one:"]);
+    let binding = Binding { pane: pane.to_owned(), ..Binding::default() };
+    assert_eq!(server.tmux().locate(&binding, &Proc::system()).unwrap().session, two);
+    assert!(control.cycle(&[pane]).is_ok());
+    drop(control);
+    // Not where it would stay for us when the human leaves.
+    server.by_hand(&["set-option", "-t", "two:", "destroy-unattached", "on"]);
+    let control = Control::attach(&server.tmux()).unwrap();
+    assert!(session().contains("1 one"), "{}", session());
+    drop(control);
+    server.by_hand(&["kill-session", "-t", "one"]);
+    assert!(matches!(Control::attach(&server.tmux()), Err(ControlError::NoSeat)));
+}
+
+#[test]
 fn the_client_leaves_with_its_owner() {
     let Some(server) = PrivateServer::start("the_client_leaves_with_its_owner", "one") else { return };
     let control = Control::attach(&server.tmux()).unwrap();

@@ -74,7 +74,7 @@ impl PrivateServer {
     }
 
     /// Attaches a client whose terminal is a pane of `outer`, and returns that terminal.
-    fn attach_from(&self, outer: &PrivateServer, session: &str) -> String {
+    pub fn attach_from(&self, outer: &PrivateServer, session: &str) -> String {
         // The terminal is known before the client is there, so its arrival can be told by it.
         self.by_hand(&["set-hook", "-g", "client-attached", "wait-for -S attached"]);
         let command = format!(
@@ -127,10 +127,7 @@ fn panes_are_listed_with_their_server() {
     assert_eq!((first.title.as_str(), second.session_name.as_str()), ("✳ a title", "✳ star"));
     // tmux rewrites the name: it is for display only.
     assert_eq!(first.session_name, "api_v2_blue");
-    assert_eq!(
-        (first.is_active, first.is_current_window, first.is_dead, first.attached),
-        (true, true, false, 0)
-    );
+    assert_eq!((first.is_active, first.is_current_window, first.is_dead), (true, true, false));
     let own = Proc::system();
     assert_eq!(own.terminal(second.pid), Some(Terminal::Named(second.tty.clone())));
     assert!(own.descends_from(second.pid, second.server.pid));

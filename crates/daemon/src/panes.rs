@@ -1,0 +1,421 @@
+//! What agents' panes show, where no hook tells: whether a permission was answered, a turn interrupted, or a dialog
+//! waits that no hook sees. Read beside the engine, like transcripts; what counts comes in as its input.
+//!
+//! Only panes near a decision are looked at, and while there is none tmux is not asked at all. Each server has one
+//! lasting client, in control mode and read-only (why: `herdbook_machine`'s `control`), that lists and captures in one
+//! write; it leaves when nothing was near a decision for a while. A server that hangs or is gone costs only itself.
+//! What could not be looked at is no proof: it tells the engine nothing, and two samples are needed anew.
+
+use std::collections::HashMap;
+use std::thread;
+use std::time::Duration;
+
+use herdbook_engine::Input;
+use herdbook_engine::view::WatchedPane;
+use herdbook_events::observation::PaneRef;
+use herdbook_events::{PaneSeen, Shows};
+use herdbook_hosts::screen::{Sample, Watch, manifest};
+use herdbook_log::Durability;
+use herdbook_machine::{Control, ControlError, PaneRow, Proc, Process, Tmux, TmuxError};
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+use crate::agents::Agents;
+use crate::clock;
+use crate::config::stopped;
+use crate::core::Core;
+
+/// Between two looks.
+const EVERY: Duration = Duration::from_secs(2);
+/// So many panes of a server are looked at in one cycle; with more, each gets its turn.
+const A_TURN: usize = 64;
+/// A server that hangs is given up after this time. All are asked at once, so none waits for another.
+const ANSWER_TIME: Duration = Duration::from_millis(1_000);
+/// What failed is tried again after this time, and after twice of it each further time, up to the longest.
+const AGAIN_MS: u64 = 2_000;
+const AGAIN_LONGEST_MS: u64 = 60_000;
+/// A client without work leaves after this time.
+const LEAVES_MS: u64 = 60_000;
+/// A look is told within this time or not at all: by then something else may be on the screen.
+const FRESH_MS: u64 = 500;
+/// The engine has this long to take one look.
+const STEP_TIME: Duration = Duration::from_secs(5);
+
+/// Looks at panes until the daemon ends.
+pub(crate) async fn follow(core: Core, agents: Agents, mut stop: watch::Receiver<bool>) {
+    tokio::select! {
+        () = look_again_and_again(&core, &agents) => {}
+        () = stopped(&mut stop) => {}
+    }
+}
+
+async fn look_again_and_again(core: &Core, agents: &Agents) {
+    let mut eye = Eye::default();
+    loop {
+        let asked = core.look(|engine, now| (engine.watched_panes(now), engine.claims())).await;
+        let Ok((mut wanted, claims)) = asked else { return };
+        // Each with a process to look up.
+        let own = agents.clone();
+        let looked = tokio::task::spawn_blocking(move || {
+            for (host, pane) in own.panes_without_hooks(&claims) {
+                if wanted.iter().all(|known| !known.pane.may_be(&pane)) {
+                    wanted.push(WatchedPane { pane, host, waits: false, found: false });
+                }
+            }
+            wanted.retain(|wanted| manifest(&wanted.host).is_some());
+            let is_left = |pane: &WatchedPane| own.has_left(&pane.host, &pane.pane);
+            let told = eye.look(&wanted, &is_left, || clock::now().mono_ms);
+            (eye, told)
+        });
+        eye = match looked.await {
+            Ok((eye, told)) => {
+                for (taken_ms, seen) in told {
+                    // The journal is full, or the engine is behind: the pane will be looked at again.
+                    let told = core.step_until(Input::Pane(seen), Durability::Written, taken_ms + FRESH_MS);
+                    drop(timeout(STEP_TIME, told).await);
+                }
+                eye
+            }
+            // A panic costs one look.
+            Err(_) => Eye::default(),
+        };
+        sleep(EVERY).await;
+    }
+}
+
+/// The tmux servers, by socket and pid: a successor on the same socket is another one.
+#[derive(Default)]
+struct Eye {
+    servers: HashMap<(String, Option<u32>), Server>,
+}
+
+/// What is known of one server.
+#[derive(Default)]
+struct Server {
+    client: Option<Control>,
+    panes: HashMap<String, Pane>,
+    /// Where the next turn begins.
+    at: usize,
+    failures: u32,
+    again_ms: u64,
+    needed_ms: u64,
+}
+
+#[derive(Default)]
+struct Pane {
+    host: String,
+    watch: Watch,
+    size: Option<(u32, u32)>,
+}
+
+/// What is told, with the time on the daemon's clock before which the look was over.
+type Told = Vec<(u64, PaneSeen)>;
+
+impl Eye {
+    fn look(
+        &mut self,
+        wanted: &[WatchedPane],
+        is_left: &(impl Fn(&WatchedPane) -> bool + Sync),
+        now: impl Fn() -> u64 + Sync,
+    ) -> Told {
+        for pane in wanted {
+            self.servers.entry((pane.pane.socket.clone(), pane.pane.server_pid)).or_default();
+        }
+        let now_ms = now();
+        let servers = self.servers.iter_mut().map(|((socket, pid), server)| {
+            let is_own = |pane: &&WatchedPane| pane.pane.socket == *socket && pane.pane.server_pid == *pid;
+            (socket, *pid, server, wanted.iter().filter(is_own).collect::<Vec<_>>())
+        });
+        let (working, idle): (Vec<_>, Vec<_>) = servers.partition(|(.., wanted)| !wanted.is_empty());
+        for (_, _, server, _) in idle {
+            server.panes.clear();
+            server.client = server.client.take().filter(|_| now_ms < server.needed_ms + LEAVES_MS);
+        }
+        let told = thread::scope(|scope| {
+            let now = &now;
+            let asked: Vec<_> = working
+                .into_iter()
+                .map(|(socket, pid, server, wanted)| {
+                    scope.spawn(move || server.look(socket, pid, &wanted, is_left, now))
+                })
+                .collect();
+            asked.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
+        });
+        self.servers.retain(|_, server| server.client.is_some() || !server.panes.is_empty());
+        told
+    }
+}
+
+impl Server {
+    fn look(
+        &mut self,
+        socket: &str,
+        pid: Option<u32>,
+        wanted: &[&WatchedPane],
+        is_left: &impl Fn(&WatchedPane) -> bool,
+        now: &impl Fn() -> u64,
+    ) -> Told {
+        let start_ms = now();
+        self.needed_ms = start_ms;
+        self.panes.retain(|id, known| {
+            wanted.iter().any(|wanted| wanted.pane.pane == *id && wanted.host == known.host)
+        });
+        for wanted in wanted {
+            let fresh = || Pane { host: wanted.host.clone(), ..Pane::default() };
+            self.panes.entry(wanted.pane.pane.clone()).or_insert_with(fresh);
+        }
+        if start_ms < self.again_ms {
+            return Told::new();
+        }
+        let turn = self.turn(wanted);
+        let answer = self.ask(socket, pid, &turn);
+        let taken_ms = now();
+        match answer {
+            Ok(Some(cycle)) => {
+                self.failures = 0;
+                let rows: HashMap<&str, &PaneRow> =
+                    cycle.panes.iter().map(|row| (row.id.as_str(), row)).collect();
+                let screens = cycle.screens.into_iter().zip(&turn);
+                let mut told = Told::new();
+                for ((id, text), wanted) in screens {
+                    let Some(pane) = self.panes.get_mut(&id) else { continue };
+                    let row = rows.get(id.as_str());
+                    let shows = match (row, text) {
+                        (Some(row), Some(text)) if !row.is_dead => {
+                            let seen = pane.see(row, &text, start_ms, &wanted.pane);
+                            if wanted.found && is_left(wanted) { Some(gone(wanted)) } else { seen }
+                        }
+                        (row, _) => {
+                            pane.watch.lost_sight();
+                            // A server that lists others and not this one, or with no program in it.
+                            row.is_none_or(|row| row.is_dead).then(|| gone(wanted))
+                        }
+                    };
+                    told.extend(shows.map(|seen| (start_ms, seen)));
+                }
+                told
+            }
+            Ok(None) => {
+                self.fail(taken_ms);
+                // It may live on without its socket; if it does not, all that was in it is gone.
+                let process = pid.map(|pid| Process { pid, start: None });
+                let is_dead = process.and_then(|process| Proc::system().tells_alive(process)) == Some(false);
+                let found = wanted.iter().filter(|wanted| wanted.found && is_dead);
+                found.map(|wanted| (taken_ms, gone(wanted))).collect()
+            }
+            Err(_) => {
+                self.fail(taken_ms);
+                Told::new()
+            }
+        }
+    }
+
+    /// The panes of this cycle: those of sessions that wait come first, and always.
+    fn turn<'a>(&mut self, wanted: &[&'a WatchedPane]) -> Vec<&'a WatchedPane> {
+        let (mut turn, others): (Vec<_>, Vec<_>) = wanted.iter().partition(|wanted| wanted.waits);
+        turn.truncate(A_TURN);
+        let left = A_TURN - turn.len();
+        if self.at >= others.len() {
+            self.at = 0;
+        }
+        turn.extend(others.iter().cycle().skip(self.at).take(left.min(others.len())));
+        self.at += left;
+        turn
+    }
+
+    /// Asks for these panes. Nothing: this server is not at its socket.
+    fn ask(
+        &mut self,
+        socket: &str,
+        pid: Option<u32>,
+        turn: &[&WatchedPane],
+    ) -> Result<Option<herdbook_machine::Cycle>, ControlError> {
+        let ids: Vec<&str> = turn.iter().map(|wanted| wanted.pane.pane.as_str()).collect();
+        if let Some(client) = &mut self.client {
+            match client.cycle(&ids) {
+                // The session it sat in may be over, no more: another one is tried at once.
+                Err(ControlError::Closed) => self.client = None,
+                answer => return answer.map(Some),
+            }
+        }
+        let mut client = match Control::attach(&Tmux::at(socket).timeout(ANSWER_TIME)) {
+            Err(ControlError::Tmux(TmuxError::NoServer(_))) => return Ok(None),
+            answer => answer?,
+        };
+        if pid.is_some_and(|pid| pid != client.server().pid) {
+            return Ok(None);
+        }
+        let answer = client.cycle(&ids);
+        self.client = Some(client);
+        answer.map(Some)
+    }
+
+    /// Nothing could be seen.
+    fn fail(&mut self, now_ms: u64) {
+        self.client = None;
+        self.panes.values_mut().for_each(|pane| pane.watch.lost_sight());
+        let pause = AGAIN_MS.saturating_mul(1 << self.failures.min(10)).min(AGAIN_LONGEST_MS);
+        self.failures += 1;
+        self.again_ms = now_ms + pause;
+    }
+}
+
+impl Pane {
+    fn see(&mut self, row: &PaneRow, text: &str, at_ms: u64, pane: &PaneRef) -> Option<PaneSeen> {
+        let manifest = manifest(&self.host)?;
+        let was = self.size.replace(row.size);
+        let sample = Sample {
+            at_ms,
+            text,
+            size: Some(row.size),
+            title: &row.title,
+            in_mode: row.in_mode,
+            resized_ms_ago: was.filter(|was| *was != row.size).map(|_| 0),
+            cursor: Some(row.cursor),
+            client: None,
+        };
+        self.watch.see(manifest, &sample).seen(at_ms, pane.clone(), &self.host)
+    }
+}
+
+fn gone(wanted: &WatchedPane) -> PaneSeen {
+    PaneSeen {
+        pane: wanted.pane.clone(),
+        host: wanted.host.clone(),
+        shows: Shows::Gone,
+        for_ms: 0,
+        message: String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use herdbook_events::WaitKind;
+    use herdbook_machine::Command;
+
+    use super::*;
+
+    const DIALOG: &str = "● Bash(make)\n\n────────────────────\n Bash command\n\n   make\n\n Do you want to proceed?\n \
+                          ❯ 1. Yes\n   2. No\n\n Esc to cancel · Tab to amend\n";
+
+    struct Bench {
+        folder: tempfile::TempDir,
+        eye: Eye,
+        now_ms: Cell<u64>,
+    }
+
+    impl Bench {
+        fn start(test: &str) -> Option<Bench> {
+            if Command::new("tmux").arg("-V").run().is_err() {
+                println!("skipped: {test}: no tmux");
+                return None;
+            }
+            let (folder, now_ms) = (tempfile::tempdir().unwrap(), Cell::new(1_000_000));
+            Some(Bench { folder, eye: Eye::default(), now_ms })
+        }
+
+        fn socket(&self) -> String {
+            self.folder.path().join("s").display().to_string()
+        }
+
+        fn tmux(&self, args: &[&str]) -> String {
+            let command =
+                Command::new("tmux").args(["-u", "-S", &self.socket(), "-f", "/dev/null"]).args(args);
+            let command = command.env("TERM", "xterm-256color").env("LC_ALL", "C.UTF-8");
+            let output = command.timeout(Duration::from_secs(20)).run().unwrap();
+            String::from_utf8_lossy(&output.stdout).trim().to_owned()
+        }
+
+        /// A pane that shows this and stays.
+        #[expect(clippy::disallowed_methods, reason = "a test's own file")]
+        fn pane(&self, text: &str) -> WatchedPane {
+            let file = self.folder.path().join("text");
+            std::fs::write(&file, text).unwrap();
+            let shows = format!("cat '{}'; tmux wait-for -S shown; exec sleep 600", file.display());
+            let format = "#{pid} #{pane_id}";
+            let made = self.tmux(&["new-session", "-d", "-P", "-F", format, "-x", "90", "-y", "25", &shows]);
+            self.tmux(&["wait-for", "shown"]);
+            let (pid, pane) = made.split_once(' ').unwrap();
+            let pane = PaneRef { socket: self.socket(), server_pid: pid.parse().ok(), pane: pane.to_owned() };
+            WatchedPane { pane, host: "claude".into(), waits: true, found: false }
+        }
+
+        /// Looks after the time between two looks; the clock stands still meanwhile.
+        fn look(&mut self, wanted: &[WatchedPane]) -> Vec<Shows> {
+            self.now_ms.set(self.now_ms.get() + 2_000);
+            let now_ms = self.now_ms.get();
+            let told = self.eye.look(wanted, &|_| false, || now_ms);
+            told.into_iter().map(|(_, seen)| seen.shows).collect()
+        }
+    }
+
+    impl Drop for Bench {
+        fn drop(&mut self) {
+            self.tmux(&["kill-server"]);
+        }
+    }
+
+    const ASKS: Shows = Shows::Dialog { kind: WaitKind::Permission, sure: true };
+
+    #[test]
+    fn two_looks_tell_and_a_server_that_is_gone_tells_nothing() {
+        let Some(mut bench) = Bench::start("two_looks_tell_and_a_server_that_is_gone_tells_nothing") else {
+            return;
+        };
+        let asks = bench.pane(DIALOG);
+        assert_eq!(bench.look(std::slice::from_ref(&asks)), []);
+        assert_eq!(bench.look(std::slice::from_ref(&asks)), [ASKS]);
+        // A pane of another server on that socket, and one that is not there.
+        let server_pid = asks.pane.server_pid.map(|pid| pid + 1);
+        let earlier = WatchedPane { pane: PaneRef { server_pid, ..asks.pane.clone() }, ..asks.clone() };
+        let closed =
+            WatchedPane { pane: PaneRef { pane: "%77".into(), ..asks.pane.clone() }, ..asks.clone() };
+        assert_eq!(bench.look(&[earlier, closed, asks.clone()]), [Shows::Gone, ASKS]);
+        bench.tmux(&["kill-server"]);
+        assert_eq!(bench.look(std::slice::from_ref(&asks)), [], "could not look");
+        // What only the pane told of goes with it, as soon as the process is gone for sure.
+        let found = [WatchedPane { found: true, ..asks }];
+        let begun = std::time::Instant::now();
+        let mut told = Vec::new();
+        while told.is_empty() && begun.elapsed() < Duration::from_secs(20) {
+            told = bench.look(&found);
+        }
+        assert_eq!(told, [Shows::Gone]);
+    }
+
+    #[test]
+    fn without_a_pane_to_look_at_tmux_is_not_asked_and_the_client_leaves() {
+        let Some(mut bench) = Bench::start("without_a_pane_to_look_at_tmux_is_not_asked") else { return };
+        let asks = bench.pane(DIALOG);
+        let clients = |bench: &Bench| bench.tmux(&["list-clients", "-F", "#{client_control_mode}"]);
+        assert_eq!(bench.look(&[]), []);
+        assert_eq!(clients(&bench), "");
+        bench.look(&[asks]);
+        assert_eq!(clients(&bench), "1");
+        bench.look(&[]);
+        assert_eq!((clients(&bench).as_str(), bench.eye.servers.len()), ("1", 1));
+        bench.now_ms.set(bench.now_ms.get() + LEAVES_MS);
+        bench.look(&[]);
+        assert!(bench.eye.servers.is_empty());
+    }
+
+    #[test]
+    fn every_one_of_many_panes_gets_its_turn_and_those_that_wait_always() {
+        let pane = |n: usize| WatchedPane {
+            pane: PaneRef { socket: "/s".into(), server_pid: None, pane: format!("%{n}") },
+            host: "claude".into(),
+            waits: n < 14,
+            found: false,
+        };
+        let wanted: Vec<WatchedPane> = (0..114).map(pane).collect();
+        let wanted: Vec<&WatchedPane> = wanted.iter().collect();
+        let mut server = Server::default();
+        let turns: Vec<Vec<&WatchedPane>> = (0..3).map(|_| server.turn(&wanted)).collect();
+        assert!(turns.iter().all(|turn| turn.len() == A_TURN && turn[..14] == wanted[..14]));
+        let seen: std::collections::HashSet<&str> =
+            turns[..2].iter().flatten().map(|pane| pane.pane.pane.as_str()).collect();
+        assert_eq!(seen.len(), 114);
+    }
+}

@@ -1,0 +1,103 @@
+//! What hooks do not say, and panes do; with a real tmux.
+
+use std::time::Duration;
+
+use herdbook_machine::Command;
+use herdbook_wire::Answer;
+use serde_json::json;
+
+use crate::support::{Daemon, Scratch, claude, wait_until};
+
+const DIALOG: &str = "● Bash(make)\n\n────────────────────────\n Bash command\n\n   make\n\n Do you want to proceed?\n \
+                      ❯ 1. Yes\n   2. No\n\n Esc to cancel · Tab to amend\n";
+const WORK: &str = "● Bash(make)\n\n✻ Brewing… (3s · ↓ 12 tokens)\n\n────────────────────────\n❯ \n\
+                    ────────────────────────\n  esc to interrupt\n";
+
+/// A stand-in for an agent in a pane of a private server; both end with the test.
+struct Agent {
+    socket: String,
+    id: &'static str,
+    vars: Vec<(String, String)>,
+}
+
+impl Agent {
+    /// Shows the dialog, and work as soon as it may.
+    #[expect(clippy::disallowed_methods, reason = "a test's own files")]
+    fn start(scratch: &Scratch, id: &'static str) -> Agent {
+        let place = |name: &str| scratch.dir.path().join(name).display().to_string();
+        let (socket, dialog, work) = (place(id), place("dialog"), place("work"));
+        std::fs::write(&dialog, DIALOG).unwrap();
+        std::fs::write(&work, WORK).unwrap();
+        let mut agent = Agent { socket, id, vars: Vec::new() };
+        let shows = format!(
+            "cat '{dialog}'; tmux wait-for allowed; printf '\\033[H\\033[2J'; cat '{work}'; exec sleep 600"
+        );
+        let format = "#{pid} #{pane_id}";
+        let made = agent.tmux(&["new-session", "-d", "-P", "-F", format, "-x", "90", "-y", "25", &shows]);
+        let (pid, pane) = made.split_once(' ').unwrap();
+        let tmux = format!("{},{pid},0", agent.socket);
+        agent.vars = vec![("TMUX".into(), tmux), ("TMUX_PANE".into(), pane.into())];
+        agent
+    }
+
+    fn tmux(&self, args: &[&str]) -> String {
+        let command = Command::new("tmux").args(["-u", "-S", &self.socket, "-f", "/dev/null"]).args(args);
+        let command = command.env("TERM", "xterm-256color").env("LC_ALL", "C.UTF-8");
+        let output = command.timeout(Duration::from_secs(20)).run().unwrap();
+        assert!(output.is_success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    /// Its hooks ask for a permission.
+    fn ask(&self, daemon: &Daemon, at: u128) {
+        let tool = json!({"tool_name": "Bash", "tool_input": {"command": "make"}, "tool_use_id": "toolu_1"});
+        for (n, event) in ["UserPromptSubmit", "PreToolUse", "PermissionRequest"].into_iter().enumerate() {
+            let mut call = claude(at + n as u128, self.id, event, tool.clone());
+            call.origin.vars = self.vars.clone();
+            assert_eq!(daemon.frame(&call), Answer::Done);
+        }
+        assert_eq!(self.state(daemon), "stuck permission");
+    }
+
+    fn state(&self, daemon: &Daemon) -> String {
+        let session = daemon.client().session(&format!("claude-{}", self.id)).unwrap();
+        format!("{} {}", session.state, session.kind.unwrap_or_default())
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        // It may be gone.
+        let _ = Command::new("tmux").args(["-S", &self.socket, "kill-server"]).run();
+    }
+}
+
+#[test]
+fn an_approval_that_no_hook_tells_is_seen_and_a_dead_server_settles_nothing() {
+    if Command::new("tmux").arg("-V").run().is_err() {
+        println!(
+            "skipped: an_approval_that_no_hook_tells_is_seen_and_a_dead_server_settles_nothing: no tmux"
+        );
+        return;
+    }
+    let scratch = Scratch::new();
+    let daemon = scratch.try_start_with(|config| config.panes = true).unwrap();
+    let (seen, lost) = (Agent::start(&scratch, "seen"), Agent::start(&scratch, "lost"));
+    seen.ask(&daemon, 1);
+    lost.ask(&daemon, 11);
+    let clients = || seen.tmux(&["list-clients", "-F", "#{client_control_mode} #{client_readonly}"]);
+    wait_until("our client", || !clients().is_empty());
+    assert_eq!(clients(), "1 1", "one lasting client, that can press no key");
+    lost.tmux(&["kill-server"]);
+    assert_eq!(seen.state(&daemon), "stuck permission");
+    seen.tmux(&["wait-for", "-S", "allowed"]);
+    wait_until("the end of the wait", || seen.state(&daemon) == "working ");
+    let why = daemon.client().why("claude-seen").unwrap();
+    let told = why.evidence.iter().filter(|one| one.source == "pane");
+    assert_eq!(told.map(|one| one.fact.as_str()).collect::<Vec<_>>(), ["pane %0 shows work"]);
+    // Nobody could look at the other one meanwhile: that proves nothing.
+    assert_eq!(lost.state(&daemon), "stuck permission");
+    daemon.stop();
+    let told = scratch.journal().iter().filter(|line| line.kind == "observation").count();
+    assert_eq!(told, 1, "looks without news are not kept");
+}
