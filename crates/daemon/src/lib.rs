@@ -22,6 +22,7 @@ mod frames;
 mod guard;
 mod journal;
 mod listen;
+mod panes;
 mod processes;
 mod routes;
 mod run;

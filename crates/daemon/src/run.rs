@@ -25,6 +25,7 @@ use crate::error::DaemonError;
 use crate::focus;
 use crate::journal::Journal;
 use crate::listen::{self, UnixPlace};
+use crate::panes;
 use crate::processes::Watch;
 use crate::routes::{self, App};
 use crate::serve::Server;
@@ -152,6 +153,7 @@ async fn serve(
         agents: Agents::start(config.discover, core.clone(), stop.clone()),
     });
     tokio::spawn(transcripts::follow(core.clone(), app.agents.clone(), stop.clone()));
+    tokio::spawn(panes::follow(core.clone(), stop.clone()));
     tokio::spawn(focus::follow(core.clone(), Arc::clone(&app.told), stop.clone()));
     let (alive, mut all_over) = mpsc::channel(1);
     let server = Server {
