@@ -186,7 +186,8 @@ impl Attention {
                 .then(|| (session.active.at_ms + self.limits.working_expiry_ms, "no sign of work: unknown"));
         }
         let place = session.place.as_ref()?;
-        if place.stale || session.pane.is_some() || session.posted {
+        let has_pane = session.pane.is_some() && !session.is_detached();
+        if place.stale || has_pane || session.posted {
             return None;
         }
         let last = session.waits.iter().map(|wait| wait.opened.at_ms.max(wait.looked_at_ms)).max()?;
@@ -237,7 +238,8 @@ impl Attention {
         let mut called: Vec<(bool, u64, SessionKey, String)> = Vec::new();
         for session in self.sessions.values_mut() {
             let on_pane = |pane: &str| session.pane.as_ref().is_some_and(|own| own.pane == pane);
-            let seen = session.hidden_by.is_some() || focused.is_some_and(|(pane, _)| on_pane(pane));
+            let nowhere = session.hidden_by.is_some() || session.is_detached();
+            let seen = nowhere || focused.is_some_and(|(pane, _)| on_pane(pane));
             let mut loudest: Option<(bool, String)> = None;
             for wait in session.waits.iter_mut().filter(|wait| due(wait)) {
                 wait.announce_at_ms = None;

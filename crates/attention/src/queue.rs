@@ -23,11 +23,11 @@ pub struct Entry {
 impl Attention {
     /// Returns the queue: pinned first, those in cooldown last, else by order value, then by arrival.
     ///
-    /// Sessions that are stale, headless or stand behind a hook-fed one are not in it.
+    /// Sessions that are stale, headless, detached or stand behind a hook-fed one are not in it.
     pub fn queue(&self, at: Moment) -> Vec<Entry> {
         let mut keyed: Vec<((bool, bool, u64, u64), Entry)> = self
             .sessions()
-            .filter(|session| !session.is_headless() && session.hidden_by.is_none())
+            .filter(|session| !session.is_headless() && !session.is_detached() && session.hidden_by.is_none())
             .filter_map(|session| entry(session, at))
             .collect();
         keyed.sort_by_key(|(order, _)| *order);

@@ -36,6 +36,8 @@ enum Step {
     Found { kind: WaitKind },
     /// What only the pane told of is over.
     Left { key: SessionKey },
+    /// The pane of these sessions is closed.
+    Closed { keys: Vec<SessionKey> },
 }
 
 impl Attention {
@@ -114,6 +116,7 @@ impl Attention {
                 out.extend(self.open(&key, at, cause, wait, None));
             }
             Step::Left { key } => self.drop_found(&key, at, cause, &mut out),
+            Step::Closed { keys } => self.lose_pane(&keys, at, cause),
         }
         out
     }
@@ -129,6 +132,12 @@ impl Attention {
         let found = found_key(seen).filter(|key| self.found.contains(key));
         let mut others = self.sessions().filter(here).filter(|session| !self.found.contains(&session.key));
         let first = others.next();
+        if seen.shows == Shows::Closed {
+            let keys = self.in_closed(&seen.pane);
+            return found
+                .map(|key| Step::Left { key })
+                .or((!keys.is_empty()).then_some(Step::Closed { keys }));
+        }
         if seen.shows == Shows::Gone {
             return found.map(|key| Step::Left { key });
         }
@@ -234,7 +243,7 @@ fn session_step(session: &Session, at: Moment, seen: &PaneSeen) -> Option<Step> 
             let news = !blocked && session.settled.is_none() && session.waits.iter().all(newer);
             (drawn && news).then_some(Step::Asks { key, kind })
         }
-        Shows::Menu | Shows::Gone => None,
+        Shows::Menu | Shows::Gone | Shows::Closed => None,
     }
 }
 

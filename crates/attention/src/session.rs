@@ -160,6 +160,8 @@ pub struct Session {
     pub(crate) transcript_root: String,
     pub(crate) pane: Option<PaneRef>,
     pub(crate) pane_hint: bool,
+    /// The pane that was closed while the agent in it lived on.
+    pub(crate) closed_pane: Option<PaneRef>,
     pub(crate) process: Option<Process>,
     /// So many hooks named this process.
     pub(crate) process_hooks: u32,
@@ -220,6 +222,7 @@ impl Session {
             transcript_root: String::new(),
             pane: None,
             pane_hint: false,
+            closed_pane: None,
             process: None,
             process_hooks: 0,
             former: None,
@@ -348,6 +351,11 @@ impl Session {
         }
     }
 
+    /// True when its pane was closed and its agent lives on: nobody can answer it where it is (case F-012).
+    pub fn is_detached(&self) -> bool {
+        self.closed_pane.is_some() && self.closed_pane == self.pane
+    }
+
     /// True when it waits and has dropped out of the queue for age.
     pub fn is_stale(&self) -> bool {
         self.place.as_ref().is_some_and(|place| place.stale)
@@ -399,6 +407,7 @@ impl Session {
                 self.machine = None;
             }
             self.start_stamp_ms = cause.stamp_ms;
+            self.closed_pane = None;
         }
         if let Some(cwd) = facts.cwd.as_ref().filter(|cwd| !cwd.is_empty()) {
             self.cwd.clone_from(cwd);

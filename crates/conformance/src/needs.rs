@@ -25,7 +25,7 @@ pub const NEEDS: [&str; 18] = [
 ];
 
 /// The needs this product can meet so far. `root` is asked of the system at run time.
-const MET: [&str; 14] = [
+const MET: [&str; 15] = [
     "hooks",
     "notify",
     "command",
@@ -40,6 +40,7 @@ const MET: [&str; 14] = [
     "doctor",
     "transcript",
     "screen",
+    "process",
 ];
 
 /// The hosts whose hooks the product reads.
@@ -47,10 +48,6 @@ const HOSTS: [&str; 7] = ["claude", "codex", "cursor", "gemini", "copilot", "ope
 
 /// Needs that only single keys of a replay ask for: without them the other keys are still decided.
 const BY_KEY: [&str; 3] = ["notify", "tmux", "log"];
-
-/// Needs that replays and tables meet although checks against the binaries do not yet: a replay tells the engine itself
-/// which process is gone.
-const MET_IN_PROCESS: [&str; 1] = ["process"];
 
 /// What this runner can do.
 #[derive(Clone, Debug)]
@@ -94,8 +91,7 @@ impl Abilities {
         check_hosts: &[String],
         in_process: bool,
     ) -> Option<String> {
-        let decided_here =
-            |need: &str| in_process && (BY_KEY.contains(&need) || MET_IN_PROCESS.contains(&need));
+        let decided_here = |need: &str| in_process && BY_KEY.contains(&need);
         let lacking = |need: &&String| !self.meets(need) && !decided_here(need);
         let need = check_needs.iter().filter(lacking).min_by_key(|need| need.as_str() == "root");
         match need {
@@ -136,8 +132,5 @@ mod tests {
         assert_eq!(missing(&["notify"], &[], false, &deaf).as_deref(), Some("notify"));
         assert_eq!(missing(&["hooks"], &[], true, &deaf).as_deref(), Some("hooks"));
         assert_eq!(missing(&["hooks"], &[], true, &deaf.with("hooks")), None);
-        let plain = Abilities::of_this_product(false);
-        assert_eq!(missing(&["process"], &[], true, &plain), None);
-        assert_eq!(missing(&["process"], &[], false, &plain).as_deref(), Some("process"));
     }
 }

@@ -17,6 +17,7 @@ use crate::attention::Source;
 use crate::clock;
 use crate::config::stopped;
 use crate::core::Core;
+use crate::panes::sockets;
 
 /// So many questions follow a change, so far apart: the call for a wait is made within this time (the grace period).
 const QUESTIONS: u32 = 3;
@@ -56,15 +57,6 @@ async fn ask_after_changes(core: &Core, told: &Source) {
             sleep(APART).await;
         }
     }
-}
-
-/// The tmux servers of the sessions that wait.
-async fn sockets(core: &Core) -> Result<HashSet<String>, crate::core::Refused> {
-    core.look(|engine, now| {
-        let panes = engine.queue(now).into_iter().filter_map(|entry| entry.pane);
-        panes.map(|pane| pane.socket).filter(|socket| !socket.is_empty()).collect()
-    })
-    .await
 }
 
 /// The pane in front of the client that was used last, over all these servers.

@@ -13,6 +13,7 @@
 mod agents;
 mod attention;
 mod clock;
+mod closed;
 mod config;
 mod convert;
 mod core;

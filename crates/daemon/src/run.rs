@@ -156,6 +156,7 @@ async fn serve(
     if config.panes {
         tokio::spawn(panes::follow(core.clone(), app.agents.clone(), stop.clone()));
     }
+    tokio::spawn(closed::follow(core.clone(), stop.clone()));
     tokio::spawn(focus::follow(core.clone(), Arc::clone(&app.told), stop.clone()));
     let (alive, mut all_over) = mpsc::channel(1);
     let server = Server {

@@ -134,7 +134,7 @@ impl Engine {
                     self.record_transitions(at, transitions, &mut out);
                 }
             }
-            Input::Tmux(facts) => self.tmux(at, facts),
+            Input::Tmux(facts) => self.tmux(at, facts, &mut out),
             Input::Seats(seats) => self.attention.sit(seats),
             Input::Process { process, alive } => {
                 if !alive && self.attention.knows_process(process) {
@@ -328,7 +328,11 @@ impl Engine {
         self.twins.clear();
     }
 
-    fn tmux(&mut self, at: Moment, facts: TmuxFacts) {
+    fn tmux(&mut self, at: Moment, facts: TmuxFacts, out: &mut Outcome) {
+        if let Some(panes) = &facts.panes {
+            let server = facts.server.as_ref().map(|(socket, pid, _)| (socket.as_str(), *pid));
+            pane::listed(self, at, server, panes, out);
+        }
         if let Some(focus) = facts.focus {
             self.attention.focus(at, focus.pane, focus.client_active_ms_ago);
         }

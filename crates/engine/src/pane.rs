@@ -1,5 +1,7 @@
 //! Looks at panes: kept as an `observation` only when they change something.
 
+use std::collections::HashSet;
+
 use herdbook_attention::{Cause, Moment};
 use herdbook_events::pane::{PaneSeen, Shows};
 use serde::{Deserialize, Serialize};
@@ -7,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::engine::{Engine, Outcome};
 use crate::payload;
 use crate::record::Record;
+use crate::types::PaneFact;
 
 #[derive(Serialize, Deserialize)]
 struct PanePayload {
@@ -27,6 +30,25 @@ pub(crate) fn seen(engine: &mut Engine, at: Moment, seen: PaneSeen, out: &mut Ou
     let record = PanePayload { clock: at.at_ms, source: "pane".into(), seen };
     out.records.push(Record::new(&id, at, "observation", payload::raw(&record)));
     engine.record_transitions(at, transitions, out);
+}
+
+/// Folds the list of a server's panes: only that a pane is not in it says something.
+pub(crate) fn listed(
+    engine: &mut Engine,
+    at: Moment,
+    server: Option<(&str, u32)>,
+    panes: &[PaneFact],
+    out: &mut Outcome,
+) {
+    let ids: HashSet<&str> = panes.iter().map(|pane| pane.id.as_str()).collect();
+    for (pane, host) in engine.attention.closed_panes(at, server, |id| ids.contains(id)) {
+        seen(
+            engine,
+            at,
+            PaneSeen { pane, host, shows: Shows::Closed, for_ms: 0, message: String::new() },
+            out,
+        );
+    }
 }
 
 /// Folds a recorded look again. Other observations say nothing here.
@@ -51,6 +73,7 @@ fn cause(id: &str, seen: &PaneSeen) -> Cause {
         Shows::Dialog { kind, sure: true } => format!("pane {pane} shows a dialog ({})", kind.as_str()),
         Shows::Dialog { sure: false, .. } => format!("pane {pane} shows what looks like a dialog"),
         Shows::Menu => format!("pane {pane} shows a menu"),
+        Shows::Closed => format!("pane {pane} is closed"),
         Shows::Gone => format!("the agent in pane {pane} is gone"),
     };
     Cause { id: id.to_owned(), source: "pane", fact, ..Cause::default() }

@@ -174,6 +174,7 @@ impl Engine {
             pane: session.pane().cloned(),
             pane_uncertain: self.attention.pane_uncertain(session),
             headless: session.is_headless(),
+            detached: session.is_detached(),
             stale: session.is_stale(),
             children: session.children(),
             pending: session.waits().iter().filter(|wait| wait.is_blocking()).count(),

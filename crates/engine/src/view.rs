@@ -93,6 +93,8 @@ pub struct SessionView {
     pub pane_uncertain: bool,
     /// No human sits at it: listed, never queued for turn ends.
     pub headless: bool,
+    /// Its pane was closed and its agent lives on: listed, not queued.
+    pub detached: bool,
     /// Dropped out of the queue for age.
     pub stale: bool,
     /// Live subagents.

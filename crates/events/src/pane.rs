@@ -43,6 +43,8 @@ pub enum Shows {
     Menu,
     /// The agent is no longer in that pane, or the pane is gone.
     Gone,
+    /// The pane is not among those of its server, which is still there: nobody can go to it any more.
+    Closed,
 }
 
 impl PaneRef {

@@ -148,8 +148,6 @@ impl CheckKey {
             "notified" | "notified_since" | "withdrawn" => Some("notify"),
             "pane_of" | "jump" => Some("tmux"),
             "log_events" | "waits" => Some("log"),
-            // That the pane of a waiting agent closed, nobody tells the engine yet (case F-012).
-            "not_first_in_queue" => Some("panes"),
             _ => None,
         }
     }

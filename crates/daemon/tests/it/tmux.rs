@@ -1,4 +1,4 @@
-//! Where the human looks, with a real tmux.
+//! Where the human looks, and which panes are there, with a real tmux.
 
 use std::time::Duration;
 
@@ -63,4 +63,31 @@ fn nobody_is_called_to_the_pane_he_looks_at() {
     wait_until("the call to the other pane", || announced() > 0);
     // Both waits began together, so both were due with this call.
     assert_eq!(announced(), 1);
+}
+
+#[test]
+fn who_waits_in_a_pane_that_was_closed_is_not_first() {
+    if Command::new("tmux").arg("-V").run().is_err() {
+        println!("skipped: who_waits_in_a_pane_that_was_closed_is_not_first: no tmux");
+        return;
+    }
+    let scratch = Scratch::new();
+    let server = Server { socket: scratch.dir.path().join("panes").display().to_string() };
+    let new = ["new-session", "-d", "-P", "-F", "#{pane_id}", "-x", "80", "-y", "20", "sleep 600"];
+    let panes = [server.run(&new), server.run(&new)];
+    let server_pid = server.run(&["display-message", "-p", "#{pid}"]);
+    let daemon = scratch.start();
+    for (delivery, (session, pane)) in (1..).zip(["first", "second"].into_iter().zip(&panes)) {
+        let mut call: Delivery = stop_call(delivery, session);
+        call.origin.vars = vec![
+            ("TMUX".into(), format!("{},{server_pid},0", server.socket)),
+            ("TMUX_PANE".into(), pane.clone()),
+        ];
+        assert_eq!(daemon.frame(&call), Answer::Done);
+    }
+    let next = || daemon.client().queue().unwrap().into_iter().next().map(|item| item.pane_id);
+    assert_eq!(next(), Some(panes[0].clone()));
+    server.run(&["kill-pane", "-t", &panes[0]]);
+    wait_until("the other one", || next() == Some(panes[1].clone()));
+    server.run(&["kill-server"]);
 }

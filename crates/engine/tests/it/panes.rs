@@ -1,6 +1,6 @@
 //! Whose pane it is where one Codex server serves several (overview D11).
 
-use herdbook_engine::Input;
+use herdbook_engine::{Input, PaneFact, TmuxFacts};
 use herdbook_events::observation::{PaneRef, Seat};
 use herdbook_events::origin::Terminal;
 use herdbook_events::{Origin, Process, SessionKey};
@@ -100,4 +100,105 @@ fn a_human_sits_at_a_shared_server_and_none_at_a_run_without_a_terminal() {
         codex(&mut herd, id, 700 + u32::try_from(number).unwrap(), Terminal::None, pane, mode);
         assert_eq!(herd.queue().contains(&format!("codex-{id}")), is_queued, "{id}");
     }
+}
+
+/// What tmux lists: the panes of a server at the socket.
+fn listed(socket: &str, server_pid: u32, panes: &[&str]) -> Input {
+    let fact = |id: &&str| PaneFact { id: (*id).to_owned(), ..PaneFact::default() };
+    Input::Tmux(TmuxFacts {
+        server: Some((socket.into(), server_pid, 1_768_000_000)),
+        panes: Some(panes.iter().map(fact).collect()),
+        focus: None,
+    })
+}
+
+/// A Claude at the end of its turn, in a pane of the server 42.
+fn claude(herd: &mut Herd, id: &str, pid: u32, pane: &str) {
+    let vars = vec![("TMUX".into(), format!("{SOCKET},42,0")), ("TMUX_PANE".into(), pane.to_owned())];
+    let ancestors = vec![Process { pid, start: Some(1) }];
+    let origin = Origin { ancestors, vars, tty: Terminal::Some, ..Origin::default() };
+    herd.hook("claude", &format!(r#"{{"session_id":"{id}","hook_event_name":"Stop"}}"#), origin);
+}
+
+fn is_detached(herd: &Herd, id: &str) -> bool {
+    herd.engine.session(&SessionKey::posted(id).unwrap()).unwrap().detached
+}
+
+#[test]
+fn who_lost_his_pane_is_listed_and_not_queued_also_after_a_restart() {
+    let mut herd = Herd::new();
+    claude(&mut herd, "a", 500, "%3");
+    herd.wait(1_000);
+    claude(&mut herd, "b", 501, "%4");
+    assert_eq!(herd.queue(), ["claude-a", "claude-b"]);
+    herd.wait(60_000);
+    herd.input(listed(SOCKET, 42, &["%0", "%4"]));
+    assert_eq!(herd.queue(), ["claude-b"]);
+    assert!(is_detached(&herd, "claude-a") && !is_detached(&herd, "claude-b"));
+    assert_eq!(herd.state("claude-a"), "stuck/turn_end", "it waits all the same");
+    let view = herd.engine.session(&SessionKey::posted("claude-a").unwrap()).unwrap();
+    let last = view.evidence.last().unwrap();
+    assert_eq!((last.source.as_str(), last.fact.as_str()), ("pane", "pane %3 is closed"));
+    assert!(herd.journal.iter().any(|record| record.id == last.id), "its evidence is in the journal");
+
+    // Told once.
+    let records = herd.journal.len();
+    herd.input(listed(SOCKET, 42, &["%0", "%4"]));
+    assert_eq!(herd.journal.len(), records);
+
+    assert_eq!(herd.restarted().queue(), ["claude-b"]);
+    // Nobody is called to a pane that is not there.
+    let calls = herd.calls.len();
+    let vars = vec![("TMUX".into(), format!("{SOCKET},42,0")), ("TMUX_PANE".into(), "%3".into())];
+    let ancestors = vec![Process { pid: 500, start: Some(1) }];
+    let origin = Origin { ancestors, vars, tty: Terminal::Some, ..Origin::default() };
+    herd.hook(
+        "claude",
+        r#"{"session_id":"a","hook_event_name":"UserPromptSubmit","prompt":"x"}"#,
+        origin.clone(),
+    );
+    herd.hook("claude", r#"{"session_id":"a","hook_event_name":"Stop"}"#, origin.clone());
+    herd.wait(5_000);
+    assert_eq!((herd.queue(), herd.calls.len()), (vec!["claude-b".to_owned()], calls));
+    // Its conversation goes on elsewhere.
+    let resumed = Origin {
+        ancestors: vec![Process { pid: 600, start: Some(1) }],
+        vars: vec![("TMUX".into(), format!("{SOCKET},42,0")), ("TMUX_PANE".into(), "%4".into())],
+        ..origin
+    };
+    herd.hook(
+        "claude",
+        r#"{"session_id":"a","hook_event_name":"SessionStart","source":"resume"}"#,
+        resumed.clone(),
+    );
+    herd.hook("claude", r#"{"session_id":"a","hook_event_name":"Stop"}"#, resumed);
+    assert!(!is_detached(&herd, "claude-a"));
+    assert_eq!(herd.queue(), ["claude-b", "claude-a"]);
+}
+
+#[test]
+fn a_list_says_nothing_of_panes_that_may_not_be_in_it() {
+    let mut herd = Herd::new();
+    claude(&mut herd, "a", 500, "%3");
+    // The pane may be younger than the list.
+    herd.input(listed(SOCKET, 42, &["%0"]));
+    assert_eq!(herd.queue(), ["claude-a"]);
+    herd.wait(60_000);
+    herd.input(listed("/tmp/tmux-1000/work", 42, &["%0"]));
+    herd.input(listed(SOCKET, 43, &["%0"]));
+    assert_eq!(herd.queue(), ["claude-a"], "other servers");
+    // The agent sits in another terminal: an editor's, which was started from a pane.
+    herd.input(seats(&[("claude", 500, None)]));
+    herd.input(listed(SOCKET, 42, &["%0"]));
+    assert_eq!(herd.queue(), ["claude-a"]);
+    herd.input(seats(&[]));
+    herd.input(listed(SOCKET, 42, &["%0"]));
+    assert!(herd.queue().is_empty());
+    // The pane that a hook of Codex names may be another's; whoever posts says himself when it is over.
+    codex(&mut herd, "c", 700, Terminal::Some, "%7", "default");
+    herd.stuck("1", crate::START_MS, "m");
+    herd.wait(60_000);
+    herd.input(listed(SOCKET, 42, &["%0"]));
+    herd.input(Input::Tmux(TmuxFacts { panes: Some(Vec::new()), ..TmuxFacts::default() }));
+    assert_eq!(herd.queue().len(), 2);
 }

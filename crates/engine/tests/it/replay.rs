@@ -61,13 +61,14 @@ fn take(herd: &mut Herd, step: &Step) {
             herd.input(Input::Process { process, alive: false });
         }
         Step::Pane(session, shows, for_ms) => {
-            let shows = match shows % 6 {
+            let shows = match shows % 7 {
                 0 => Shows::Busy,
                 1 => Shows::Ready { kind: WaitKind::TurnEnd },
                 2 => Shows::Ready { kind: WaitKind::Interrupted },
                 3 => Shows::Dialog { kind: WaitKind::Permission, sure: true },
                 4 => Shows::Dialog { kind: WaitKind::Dialog, sure: false },
-                _ => Shows::Gone,
+                5 => Shows::Gone,
+                _ => Shows::Closed,
             };
             crate::screen::look(herd, &(session % 5).to_string(), shows, u64::from(*for_ms));
         }
