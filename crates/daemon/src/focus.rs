@@ -15,9 +15,9 @@ use tokio::time::{sleep, timeout};
 
 use crate::attention::Source;
 use crate::clock;
+use crate::closed::sockets;
 use crate::config::stopped;
 use crate::core::Core;
-use crate::panes::sockets;
 
 /// So many questions follow a change, so far apart: the call for a wait is made within this time (the grace period).
 const QUESTIONS: u32 = 3;

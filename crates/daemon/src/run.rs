@@ -19,6 +19,7 @@ use tokio::time::timeout;
 use crate::agents::Agents;
 use crate::attention::{Ring, Source};
 use crate::clock;
+use crate::closed;
 use crate::config::{DaemonConfig, Notice, stopped};
 use crate::core::{Counters, EngineLoop};
 use crate::error::DaemonError;
