@@ -65,7 +65,8 @@ impl Attention {
                 self.links_changed = true;
             }
             Told::ChildOf { parent } => {
-                let parent = SessionKey::hooked(fact.host, parent)?;
+                // A link to a session that nobody knows of is swept with the next timer, whenever that is.
+                let parent = SessionKey::hooked(fact.host, parent).filter(|parent| self.is_known(parent))?;
                 if !self.adopt(at, cause, key, &parent, &mut out) {
                     return None;
                 }

@@ -349,6 +349,30 @@ mod tests {
         assert_eq!(left(&[run]), [10, 20, 30]);
     }
 
+    #[test]
+    fn panes_of_agents_without_hooks_are_told_and_one_has_left_only_for_sure() {
+        let (sender, last) = watch::channel(None);
+        let mut agents = Agents { last, again: Arc::default(), looks: true };
+        let seat = pane("/s", Some(5), "%10").unwrap();
+        assert!(!agents.has_left("claude", &seat), "nobody has looked yet");
+        // It runs: it is this test.
+        let pid = std::process::id();
+        let own = Process { pid, start: Proc::system().stat(pid).map(|stat| stat.start) };
+        let here = Agent { process: own, processes: vec![own], ..agent("claude", 10) };
+        sender.send_replace(Some(Arc::new(vec![here.clone(), agent("claude", 20)])));
+        assert_eq!(agents.panes_without_hooks(&[]), [("claude".to_owned(), seat.clone())]);
+        assert!(!agents.has_left("claude", &seat));
+        assert!(agents.has_left("codex", &seat), "another host's");
+        let hooked = Claim { pane: Some(seat.clone()), ..claim("claude", 99, own.start.unwrap()) };
+        assert_eq!(agents.panes_without_hooks(&[hooked]), []);
+        sender.send_replace(Some(Arc::new(vec![Agent { pane: None, ..here }])));
+        assert!(!agents.has_left("claude", &seat), "it runs somewhere, and may be there");
+        sender.send_replace(Some(Arc::new(vec![agent("claude", 10)])));
+        assert!(agents.has_left("claude", &seat), "its process is gone");
+        agents.looks = false;
+        assert!(!agents.has_left("claude", &seat), "nobody looks");
+    }
+
     #[tokio::test]
     async fn a_codex_that_was_not_seen_yet_is_looked_for_at_once() {
         let (sender, last) = watch::channel(None);

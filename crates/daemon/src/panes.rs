@@ -94,8 +94,8 @@ struct Eye {
 struct Server {
     client: Option<Control>,
     panes: HashMap<String, Pane>,
-    /// Where the next turn begins.
-    at: usize,
+    /// Where the next turn begins: of those that wait, and of the others.
+    at: [usize; 2],
     failures: u32,
     again_ms: u64,
     needed_ms: u64,
@@ -210,16 +210,20 @@ impl Server {
         }
     }
 
-    /// The panes of this cycle: those of sessions that wait come first, and always.
+    /// The panes of this cycle: all of sessions that wait, as long as they leave a quarter to the others.
     fn turn<'a>(&mut self, wanted: &[&'a WatchedPane]) -> Vec<&'a WatchedPane> {
-        let (mut turn, others): (Vec<_>, Vec<_>) = wanted.iter().partition(|wanted| wanted.waits);
-        turn.truncate(A_TURN);
-        let left = A_TURN - turn.len();
-        if self.at >= others.len() {
-            self.at = 0;
-        }
-        turn.extend(others.iter().cycle().skip(self.at).take(left.min(others.len())));
-        self.at += left;
+        let (waiting, others): (Vec<_>, Vec<_>) = wanted.iter().partition(|wanted| wanted.waits);
+        let first = waiting.len().min(A_TURN - others.len().min(A_TURN / 4));
+        let mut share = |of: usize, panes: &[&'a WatchedPane], most: usize| {
+            let count = panes.len().min(most);
+            let at = &mut self.at[of];
+            *at = if *at < panes.len() && count < panes.len() { *at } else { 0 };
+            let turn: Vec<_> = panes.iter().copied().cycle().skip(*at).take(count).collect();
+            *at += count;
+            turn
+        };
+        let mut turn = share(0, &waiting, first);
+        turn.extend(share(1, &others, A_TURN - first));
         turn
     }
 
@@ -402,20 +406,30 @@ mod tests {
     }
 
     #[test]
-    fn every_one_of_many_panes_gets_its_turn_and_those_that_wait_always() {
-        let pane = |n: usize| WatchedPane {
-            pane: PaneRef { socket: "/s".into(), server_pid: None, pane: format!("%{n}") },
-            host: "claude".into(),
-            waits: n < 14,
-            found: false,
+    fn every_one_of_many_panes_gets_its_turn_and_those_that_wait_come_first() {
+        let seen = |waiting: usize, count: usize, turns: usize| {
+            let pane = |n: usize| WatchedPane {
+                pane: PaneRef { socket: "/s".into(), server_pid: None, pane: format!("%{n}") },
+                host: "claude".into(),
+                waits: n < waiting,
+                found: false,
+            };
+            let wanted: Vec<WatchedPane> = (0..count).map(pane).collect();
+            let wanted: Vec<&WatchedPane> = wanted.iter().collect();
+            let mut server = Server::default();
+            let mut seen = std::collections::BTreeMap::new();
+            for pane in (0..turns).flat_map(|_| server.turn(&wanted)) {
+                *seen.entry(pane.pane.pane.clone()).or_insert(0) += 1;
+            }
+            let least = |range: std::ops::Range<usize>| {
+                range.map(|n| seen.get(&format!("%{n}")).copied().unwrap_or(0)).min()
+            };
+            assert_eq!(seen.values().sum::<usize>(), turns * count.min(A_TURN));
+            (least(0..waiting), least(waiting..count))
         };
-        let wanted: Vec<WatchedPane> = (0..114).map(pane).collect();
-        let wanted: Vec<&WatchedPane> = wanted.iter().collect();
-        let mut server = Server::default();
-        let turns: Vec<Vec<&WatchedPane>> = (0..3).map(|_| server.turn(&wanted)).collect();
-        assert!(turns.iter().all(|turn| turn.len() == A_TURN && turn[..14] == wanted[..14]));
-        let seen: std::collections::HashSet<&str> =
-            turns[..2].iter().flatten().map(|pane| pane.pane.pane.as_str()).collect();
-        assert_eq!(seen.len(), 114);
+        assert_eq!(seen(14, 30, 3), (Some(3), Some(3)));
+        assert_eq!(seen(14, 114, 2), (Some(2), Some(1)));
+        assert_eq!(seen(200, 200, 4), (Some(1), None));
+        assert_eq!(seen(192, 224, 4), (Some(1), Some(2)));
     }
 }

@@ -121,6 +121,18 @@ fn a_session_that_goes_on_after_a_reboot_is_not_taken_for_late() {
     assert_eq!(after.state("claude-1"), "working");
 }
 
+#[test]
+fn a_child_of_a_session_that_nobody_knows_is_the_same_after_a_restart() {
+    let mut herd = Herd::new();
+    herd.stuck("p0", 1, "m");
+    herd.wait(1_800);
+    herd.told("2", false, None, Told::ChildOf { parent: "0".into() });
+    // What was announced at 2 s swept the link away in one engine and not in the other.
+    herd.wait(300);
+    herd.claude("2", "SessionStart", r#""source":"startup""#);
+    assert_eq!(seen(&herd), seen(&herd.restarted()));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 128, ..ProptestConfig::default() })]
 
