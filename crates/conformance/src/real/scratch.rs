@@ -89,6 +89,9 @@ impl Scratch {
             ("HERDBOOK_ADDR".to_owned(), format!("127.0.0.1:{}", self.port)),
             ("HERDBOOK_STATE".to_owned(), text(&self.state())),
             ("HERDBOOK_SOCKET".to_owned(), text(&self.socket())),
+            // Other agents of this machine are none of the case's.
+            ("HERDBOOK_DISCOVER".to_owned(), "off".to_owned()),
+            ("HERDBOOK_PANES".to_owned(), "off".to_owned()),
             ("SCRATCH".to_owned(), text(&self.dir())),
             ("CASE".to_owned(), text(&case_dir)),
             ("LANG".to_owned(), "C.UTF-8".to_owned()),
