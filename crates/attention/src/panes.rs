@@ -15,7 +15,9 @@ impl Attention {
     /// the same claim, or what is known of the agents' seats does not bear it out.
     pub fn pane_uncertain(&self, session: &Session) -> bool {
         let Some(pane) = &session.pane else { return false };
-        session.is_live() && session.pane_hint && (self.is_claimed_twice(session, pane) || self.is_open(session, pane))
+        session.is_live()
+            && session.pane_hint
+            && (self.is_claimed_twice(session, pane) || self.is_open(session, pane))
     }
 
     fn is_claimed_twice(&self, session: &Session, pane: &PaneRef) -> bool {

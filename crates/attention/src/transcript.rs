@@ -132,6 +132,7 @@ impl Attention {
                 self.working_if_quiet(key, at, cause);
             }
         }
+        self.watch(key);
         out.extend(self.relink(at));
         Some(out)
     }
