@@ -3,7 +3,7 @@
 use herdbook_events::SessionKey;
 use herdbook_events::observation::{Observation, Signal};
 
-use crate::herd::Attention;
+use crate::herd::{Attention, Child};
 use crate::session::{Cause, Moment, Transition};
 
 impl Attention {
@@ -16,15 +16,19 @@ impl Attention {
         parent: &SessionKey,
         out: &mut Vec<Transition>,
     ) -> bool {
-        let root = self.child_sessions.get(parent).unwrap_or(parent).clone();
+        let root = self.child_sessions.get(parent).map_or(parent, |known| &known.root).clone();
         if root == *child || self.child_sessions.contains_key(child) {
             return false;
         }
         out.extend(self.end(child, at, cause));
         self.sessions.remove(child);
         // Its own children were named first: they are the root's, too.
-        self.child_sessions.values_mut().filter(|of| *of == child).for_each(|of| of.clone_from(&root));
-        self.child_sessions.insert(child.clone(), root);
+        let known = Child { root, since_ms: at.at_ms };
+        let own = self.child_sessions.values_mut().filter(|other| other.root == *child);
+        own.for_each(|other| other.clone_from(&known));
+        self.child_sessions.insert(child.clone(), known);
+        // It is forgotten when its session is, or when that one never spoke.
+        self.due_by(at.at_ms + self.limits.tombstone_ms + 1);
         true
     }
 
@@ -40,7 +44,7 @@ impl Attention {
             Signal::ChildOf { parent } => self.adopt(at, cause, &seen.session, parent, out),
             _ => false,
         };
-        let root = self.child_sessions.get(&seen.session)?;
+        let root = &self.child_sessions.get(&seen.session)?.root;
         let key = seen.session.as_str();
         let id = key.strip_prefix(&format!("{}-", seen.host)).unwrap_or(key).to_owned();
         let known = self.sessions.get(root);

@@ -46,19 +46,29 @@ pub struct Attention {
     tombstones: HashMap<SessionKey, u64>,
     sweep_at_ms: Option<u64>,
     focus: Option<(String, u64)>,
-    /// Sessions that only run a subagent of another one, each with that one.
-    pub(crate) child_sessions: BTreeMap<SessionKey, SessionKey>,
+    /// Sessions that only run a subagent of another one.
+    pub(crate) child_sessions: BTreeMap<SessionKey, Child>,
     /// Where agents sit, once that was looked at.
     pub(crate) seats: Option<Vec<herdbook_events::observation::Seat>>,
     withdrawn: Vec<SessionKey>,
     /// Sessions that only a pane told of.
     pub(crate) found: BTreeSet<SessionKey>,
-    /// Nothing is due before this time: a lower bound, made exact each time it is reached.
+    /// Nothing is due before this time: a lower bound, made exact each time it is reached. All that time changes
+    /// obeys it, so that nothing but the journal and the clock decides when it happens.
     due_hint_ms: Option<u64>,
     /// Live sessions that hooks feed.
     pub(crate) hooked: BTreeSet<SessionKey>,
     /// Something changed that decides which posted session stands behind which hook-fed one.
     pub(crate) links_changed: bool,
+}
+
+/// Whose child a session is.
+#[derive(Clone, Debug)]
+pub(crate) struct Child {
+    /// The session it counts for, which may be heard of later than its child.
+    pub root: SessionKey,
+    /// Fold time at which that was learned last.
+    pub since_ms: u64,
 }
 
 /// Ended sessions kept in full; older ones become tombstones.
@@ -166,14 +176,41 @@ impl Attention {
     }
 
     fn exact_deadline_ms(&self) -> Option<u64> {
-        let timers = self.sessions.values().filter_map(|session| self.timer_of(session).map(|(at, _)| at));
+        let timers = self.sessions.values().filter_map(|session| self.changes_at(session));
+        let keep = self.limits.tombstone_ms;
+        let tombstones = self.tombstones.values().map(|when| when + keep + 1);
+        let children = self.child_sessions.values().filter(|child| !self.remembers(&child.root));
+        let children = children.map(|child| child.since_ms + keep + 1);
         let announce = match self.sweep_at_ms {
             Some(sweep) => Some(sweep),
             None => {
                 self.sessions.values().flat_map(|s| &s.waits).filter_map(|wait| wait.announce_at_ms).min()
             }
         };
-        timers.chain(announce).min()
+        timers.chain(tombstones).chain(children).chain(announce).min()
+    }
+
+    /// When time alone changes a session, be it that it is forgotten.
+    fn changes_at(&self, session: &Session) -> Option<u64> {
+        let timer = self.timer_of(session).map(|(at_ms, _)| at_ms);
+        timer.into_iter().chain(self.forgotten_at(session)).min()
+    }
+
+    /// When a session is forgotten that is over, or that nobody has heard of and that cannot be told.
+    fn forgotten_at(&self, session: &Session) -> Option<u64> {
+        let is_past = matches!(session.phase, Phase::Ended | Phase::Unknown) && session.waits.is_empty();
+        is_past.then(|| session.since.at_ms + self.limits.tombstone_ms + 1)
+    }
+
+    /// Has the deadline cover a session that was touched.
+    pub(crate) fn watch(&mut self, key: &SessionKey) {
+        if let Some(at_ms) = self.sessions.get(key).and_then(|session| self.changes_at(session)) {
+            self.due_by(at_ms);
+        }
+    }
+
+    fn remembers(&self, key: &SessionKey) -> bool {
+        self.sessions.contains_key(key) || self.tombstones.contains_key(key)
     }
 
     /// When time alone would change a session, and what that would be in words.
@@ -194,7 +231,8 @@ impl Attention {
         Some((last + self.limits.stale_wait_ms, "nothing to look at: leaves the queue as stale"))
     }
 
-    /// Applies what only time changes, up to `at`.
+    /// Applies what only time changes, up to `at`. In how many steps makes no difference to the state: a replay does
+    /// at the next record what ticks did before it.
     pub fn advance(&mut self, at: Moment) -> Vec<Transition> {
         let mut due: Vec<(u64, SessionKey)> = self
             .sessions
@@ -218,6 +256,7 @@ impl Attention {
             }
         }
         self.forget(at);
+        transitions.extend(self.relink(at));
         transitions
     }
 
@@ -467,16 +506,23 @@ impl Attention {
             transitions.push(transition(session, event, cause));
         }
         self.drop_ghosts(key);
+        self.bury_surplus();
+        self.watch(key);
         transitions
     }
 
     /// Forgets the ghosts inside a session's process.
     pub(crate) fn drop_ghosts(&mut self, key: &SessionKey) {
+        let known = self.sessions.len();
         self.sessions.retain(|_, session| session.parent.as_ref() != Some(key));
+        if self.sessions.len() < known {
+            // Children that were named long ago go with them.
+            self.due_by(0);
+        }
     }
 
-    /// Moves old ended sessions out of memory and old tombstones out of existence.
-    fn forget(&mut self, at: Moment) {
+    /// Moves old ended sessions out of memory.
+    fn bury_surplus(&mut self) {
         let mut ended: Vec<(u64, SessionKey)> = self
             .sessions
             .values()
@@ -491,21 +537,30 @@ impl Attention {
                 self.tombstones.insert(key, when);
             }
         }
+    }
+
+    /// Forgets what nobody has heard of for long.
+    fn forget(&mut self, at: Moment) {
         let keep = self.limits.tombstone_ms;
         self.tombstones.retain(|_, when| at.at_ms.saturating_sub(*when) <= keep);
-        // What nobody has heard of for as long, and cannot be told, is forgotten too.
-        let is_kept = |session: &Session| match session.phase {
-            Phase::Ended | Phase::Unknown if session.waits.is_empty() => {
-                at.at_ms.saturating_sub(session.since.at_ms) <= keep
-            }
-            _ => true,
-        };
-        let sessions = std::mem::take(&mut self.sessions);
-        self.sessions = sessions.into_iter().filter(|(_, session)| is_kept(session)).collect();
-        let (sessions, tombstones) = (&self.sessions, &self.tombstones);
-        self.hooked.retain(|key| sessions.contains_key(key));
-        // A child may speak after its session ended, and is no session of its own then either.
-        self.child_sessions.retain(|_, root| sessions.contains_key(root) || tombstones.contains_key(root));
+        let is_past = |session: &Session| self.forgotten_at(session).is_some_and(|when| when <= at.at_ms);
+        let past: Vec<SessionKey> = self
+            .sessions
+            .values()
+            .filter(|session| is_past(session))
+            .map(|session| session.key.clone())
+            .collect();
+        for key in &past {
+            self.sessions.remove(key);
+            self.found.remove(key);
+            self.links_changed |= self.hooked.remove(key);
+        }
+        // A child may speak before its session does and after that one ended, and is no session of its own then either.
+        let mut children = std::mem::take(&mut self.child_sessions);
+        children.retain(|_, child| {
+            self.remembers(&child.root) || at.at_ms.saturating_sub(child.since_ms) <= keep
+        });
+        self.child_sessions = children;
     }
 }
 

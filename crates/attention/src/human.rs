@@ -38,22 +38,24 @@ impl Attention {
         Some(session.clone())
     }
 
-    /// Takes a session as not waiting until something new happens: a repeat of the same signal is not new.
-    pub fn settle(&mut self, at: Moment, cause: &Cause, session: &SessionKey) -> Vec<Transition> {
-        let kind = self.sessions.get(session).and_then(|known| known.shown_wait()).map(|wait| wait.kind);
+    /// Takes a session as not waiting until something new happens: a repeat of the same signal is not new. Nothing:
+    /// it did not wait. A wait that is out of the queue for age closes without a transition.
+    pub fn settle(&mut self, at: Moment, cause: &Cause, session: &SessionKey) -> Option<Vec<Transition>> {
+        let kind = self.sessions.get(session)?.shown_wait()?.kind;
         let out: Vec<Transition> = self.close(session, at, cause, |_| true).into_iter().collect();
-        if let Some(known) = self.sessions.get_mut(session).filter(|known| known.is_live() && !out.is_empty())
-        {
-            known.settled = kind.filter(|_| !known.posted);
+        if let Some(known) = self.sessions.get_mut(session).filter(|known| known.is_live()) {
+            known.settled = Some(kind).filter(|_| !known.posted);
             known.enter(Phase::Idle, at);
         }
-        out
+        Some(out)
     }
 
     /// A process of this machine is gone: its sessions are over.
     pub fn process_gone(&mut self, at: Moment, cause: &Cause, gone: Process) -> Vec<Transition> {
         let over: Vec<SessionKey> = self.inside(gone).map(|session| session.key.clone()).collect();
-        over.iter().flat_map(|key| self.end(key, at, cause)).collect()
+        let mut out: Vec<Transition> = over.iter().flat_map(|key| self.end(key, at, cause)).collect();
+        out.extend(self.relink(at));
+        out
     }
 
     /// True when a live session's agent is that process.

@@ -72,6 +72,12 @@ impl Attention {
     pub fn pane_seen(&mut self, at: Moment, cause: &Cause, seen: &PaneSeen) -> Vec<Transition> {
         let Some(step) = self.pane_step(at, seen) else { return Vec::new() };
         let mut out = Vec::new();
+        let touched: Vec<SessionKey> = match &step {
+            Step::Works { key, .. } | Step::Quiet { key, .. } | Step::Asks { key, .. } => vec![key.clone()],
+            Step::Found { .. } => found_key(seen).into_iter().collect(),
+            Step::Left { .. } => Vec::new(),
+            Step::Closed { keys } => keys.clone(),
+        };
         match step {
             Step::Works { key, also_turn_ends } => {
                 out.extend(self.close(&key, at, cause, |wait| wait.is_blocking() || also_turn_ends));
@@ -118,6 +124,8 @@ impl Attention {
             Step::Left { key } => self.drop_found(&key, at, cause, &mut out),
             Step::Closed { keys } => self.lose_pane(&keys, at, cause),
         }
+        touched.iter().for_each(|key| self.watch(key));
+        out.extend(self.relink(at));
         out
     }
 
@@ -187,6 +195,8 @@ impl Attention {
         out.extend(self.end(key, at, cause));
         self.sessions.remove(key);
         self.found.remove(key);
+        // Children that were named long ago go with it.
+        self.due_by(at.at_ms);
     }
 }
 

@@ -65,8 +65,7 @@ impl Attention {
                 self.links_changed = true;
             }
             Told::ChildOf { parent } => {
-                // A link to a session that nobody knows of is swept with the next timer, whenever that is.
-                let parent = SessionKey::hooked(fact.host, parent).filter(|parent| self.is_known(parent))?;
+                let parent = SessionKey::hooked(fact.host, parent)?;
                 if !self.adopt(at, cause, key, &parent, &mut out) {
                     return None;
                 }
@@ -133,6 +132,7 @@ impl Attention {
                 self.working_if_quiet(key, at, cause);
             }
         }
+        self.watch(key);
         out.extend(self.relink(at));
         Some(out)
     }

@@ -114,7 +114,6 @@ impl Engine {
         if self.attention.is_due(at) {
             let transitions = self.attention.advance(at);
             self.record_transitions(at, transitions, &mut out);
-            self.forget_counts();
         }
         match input {
             Input::Hook(delivery) => intake::hook(self, at, delivery, &mut out),
@@ -253,9 +252,10 @@ impl Engine {
         at
     }
 
-    /// Counts of sessions that nobody remembers go with them.
-    fn forget_counts(&mut self) {
-        if self.counts.len() > 2 * self.attention.sessions().count() + 1_000 {
+    /// Counts of sessions that nobody remembers go before those of a new one come.
+    pub(crate) fn forget_counts(&mut self, coming: &SessionKey) {
+        let is_new = !self.counts.contains_key(coming);
+        if is_new && self.counts.len() > 2 * self.attention.sessions().count() + 1_000 {
             let attention = &self.attention;
             self.counts.retain(|key, _| attention.session(key).is_some());
         }
@@ -315,8 +315,8 @@ impl Engine {
                 self.attention.pin(&session, pinned).map(|key| (HumanAct::Pin(key, pinned), Vec::new()))
             }
             HumanAct::Settle(session) => {
-                let transitions = self.attention.settle(at, &cause, &session);
-                (!transitions.is_empty()).then_some((HumanAct::Settle(session), transitions))
+                let transitions = self.attention.settle(at, &cause, &session)?;
+                Some((HumanAct::Settle(session), transitions))
             }
         }
     }

@@ -113,6 +113,7 @@ fn fold(
     hook: &HookPayload,
 ) -> Vec<herdbook_attention::Transition> {
     if let Some(key) = event.session.as_deref().and_then(|session| SessionKey::hooked(&event.host, session)) {
+        engine.forget_counts(&key);
         let counts = engine.counts.entry(key).or_default();
         match event.event {
             Some(Family::PromptSubmit) => counts.turns += 1,

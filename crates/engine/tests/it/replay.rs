@@ -2,7 +2,7 @@
 
 use herdbook_engine::view::{QueueEntry, SessionView};
 use herdbook_engine::{HumanAct, Input};
-use herdbook_events::{Process, SessionKey, Shows, Told, WaitKind};
+use herdbook_events::{Origin, Process, SessionKey, Shows, Told, WaitKind};
 use proptest::prelude::*;
 
 use crate::Herd;
@@ -16,14 +16,17 @@ enum Step {
     Pane(u8, u8, u16),
     Told(u8, u8, bool),
     Wait(u32),
+    Start,
 }
 
 const BASH: &str = r#""tool_name":"Bash","tool_input":{"command":"make"}"#;
+const AGENT: &str = r#""tool_name":"Agent","tool_input":{"prompt":"x"}"#;
 
 fn take(herd: &mut Herd, step: &Step) {
     match step {
         Step::Claude(session, event) => {
-            let call = format!(r#"{BASH},"tool_use_id":"t{session}""#);
+            let tool = if session / 16 % 4 == 0 { AGENT } else { BASH };
+            let call = format!(r#"{tool},"tool_use_id":"t{session}""#);
             let (event, more) = match event % 9 {
                 0 => ("SessionStart", r#""source":"startup""#.to_owned()),
                 1 => ("UserPromptSubmit", r#""prompt":"x""#.to_owned()),
@@ -35,7 +38,21 @@ fn take(herd: &mut Herd, step: &Step) {
                 7 => ("SubagentStart", format!(r#""agent_id":"a{session}""#)),
                 _ => ("SessionEnd", String::new()),
             };
-            herd.claude(&(session % 4).to_string(), event, &more);
+            let id = (session % 4).to_string();
+            let body =
+                format!(r#"{{"session_id":"{id}","cwd":"/srv/demo","hook_event_name":"{event}",{more}}}"#);
+            let body = body.replace(",}", "}");
+            // Sessions share processes, and go from one to another.
+            let pid = u32::from(session / 4 % 4);
+            let ancestors = (pid > 0).then_some(Process { pid, start: None }).into_iter().collect();
+            let vars = match session / 64 {
+                0 => vec![],
+                _ => vec![
+                    ("TMUX_PANE".into(), format!("%{id}")),
+                    ("TMUX".into(), "/tmp/t/default,42,0".into()),
+                ],
+            };
+            herd.hook("claude", &body, Origin { ancestors, vars, ..Origin::default() });
         }
         Step::Post(session, kind, timestamp) => {
             let id = format!("p{}", session % 3);
@@ -57,7 +74,7 @@ fn take(herd: &mut Herd, step: &Step) {
             });
         }
         Step::Gone(pid) => {
-            let process = Process { pid: u32::from(*pid), start: None };
+            let process = Process { pid: u32::from(*pid % 4), start: None };
             herd.input(Input::Process { process, alive: false });
         }
         Step::Pane(session, shows, for_ms) => {
@@ -87,6 +104,7 @@ fn take(herd: &mut Herd, step: &Step) {
             herd.told(&id, *fresh, written, told);
         }
         Step::Wait(ms) => herd.wait(u64::from(*ms)),
+        Step::Start => herd.input(Input::Daemon { what: "start", version: "0".into() }),
     }
 }
 
@@ -100,6 +118,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         3 => (any::<u8>(), any::<u8>(), any::<bool>()).prop_map(|(s, f, fresh)| Step::Told(s, f, fresh)),
         3 => (0u32..90_000_000).prop_map(Step::Wait),
         3 => (0u32..3_000).prop_map(Step::Wait),
+        // Long enough to forget.
+        1 => (2_500_000_000u32..2_700_000_000).prop_map(Step::Wait),
+        1 => Just(Step::Start),
     ];
     prop::collection::vec(step, 1..60)
 }
@@ -131,6 +152,71 @@ fn a_child_of_a_session_that_nobody_knows_is_the_same_after_a_restart() {
     herd.wait(300);
     herd.claude("2", "SessionStart", r#""source":"startup""#);
     assert_eq!(seen(&herd), seen(&herd.restarted()));
+}
+
+/// Folds the journal again and returns what the first engine saw at this moment, and what the second one does.
+fn both(herd: &mut Herd) -> [(Vec<QueueEntry>, Vec<SessionView>); 2] {
+    herd.input(Input::Daemon { what: "stop", version: "0".into() });
+    [seen(herd), seen(&herd.restarted())]
+}
+
+#[test]
+fn a_child_named_before_its_session_spoke_stays_a_child_over_ticks_and_restarts() {
+    let mut herd = Herd::new();
+    // A wait of another session has the engine tick in between.
+    herd.claude("2", "Stop", "");
+    herd.wait(1_800);
+    herd.told("1", false, None, Told::ChildOf { parent: "3".into() });
+    herd.wait(300);
+    herd.claude("1", "SessionStart", r#""source":"startup""#);
+    assert_eq!([herd.state("claude-1"), herd.state("claude-3")], ["absent", "registered"]);
+    let [live, again] = both(&mut herd);
+    assert_eq!(live, again);
+}
+
+#[test]
+fn an_ended_session_is_forgotten_at_its_time_whatever_else_is_due() {
+    const KEPT_MS: u64 = 30 * 86_400_000;
+    let mut herd = Herd::new();
+    herd.claude("1", "SessionStart", r#""source":"startup""#);
+    herd.claude("1", "SessionEnd", "");
+    herd.wait(KEPT_MS);
+    assert_eq!(herd.state("claude-1"), "ended");
+    let [live, again] = both(&mut herd);
+    assert_eq!(live, again);
+    herd.wait(1);
+    assert_eq!(herd.state("claude-1"), "absent");
+    let [live, again] = both(&mut herd);
+    assert_eq!(live, again);
+}
+
+#[test]
+fn a_wait_that_is_stale_and_settled_is_settled_after_a_restart() {
+    let mut herd = Herd::new();
+    let asks = r#"{"session_id":"1","cwd":"/srv/demo","hook_event_name":"Stop"}"#;
+    herd.hook("claude", asks, Origin::default());
+    herd.wait(10 * 86_400_000);
+    assert_eq!(
+        (herd.queue().len(), herd.journal.iter().filter(|record| record.kind == "human").count()),
+        (0, 0)
+    );
+    herd.act(HumanAct::Settle(SessionKey::posted("claude-1").unwrap()));
+    assert_eq!(herd.journal.iter().filter(|record| record.kind == "human").count(), 1);
+    assert_eq!(herd.state("claude-1"), "registered");
+    let [live, again] = both(&mut herd);
+    assert_eq!(live, again);
+}
+
+#[test]
+fn a_posted_session_speaks_for_itself_once_its_speaker_is_forgotten() {
+    let mut herd = Herd::new();
+    herd.claude("1", "UserPromptSubmit", r#""prompt":"x""#);
+    herd.stuck("1", 1, "m");
+    assert_eq!(herd.queue(), [] as [&str; 0]);
+    herd.wait(60 * 86_400_000);
+    assert_eq!([herd.state("claude-1"), herd.queue().join(" ")], ["absent", "1"]);
+    let [live, again] = both(&mut herd);
+    assert_eq!(live, again);
 }
 
 proptest! {
