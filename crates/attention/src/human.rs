@@ -38,34 +38,41 @@ impl Attention {
         Some(session.clone())
     }
 
-    /// Takes a session as not waiting until something new happens: a repeat of the same signal is not new.
-    pub fn settle(&mut self, at: Moment, cause: &Cause, session: &SessionKey) -> Vec<Transition> {
-        let kind = self.sessions.get(session).and_then(|known| known.shown_wait()).map(|wait| wait.kind);
+    /// Takes a session as not waiting until something new happens: a repeat of the same signal is not new. Nothing when
+    /// it does not wait; no transitions when it was out of the queue already.
+    pub fn settle(&mut self, at: Moment, cause: &Cause, session: &SessionKey) -> Option<Vec<Transition>> {
+        let kind = self.sessions.get(session)?.shown_wait()?.kind;
         let out: Vec<Transition> = self.close(session, at, cause, |_| true).into_iter().collect();
-        if let Some(known) = self.sessions.get_mut(session).filter(|known| known.is_live() && !out.is_empty())
-        {
-            known.settled = kind.filter(|_| !known.posted);
+        if let Some(known) = self.sessions.get_mut(session).filter(|known| known.is_live()) {
+            known.settled = (!known.posted).then_some(kind);
             known.enter(Phase::Idle, at);
         }
-        out
+        Some(out)
     }
 
-    /// A process of this machine is gone: its sessions are over.
-    pub fn process_gone(&mut self, at: Moment, cause: &Cause, gone: Process) -> Vec<Transition> {
-        let over: Vec<SessionKey> = self.inside(gone).map(|session| session.key.clone()).collect();
+    /// A process of a machine (none: this one) is gone: its sessions are over.
+    pub fn process_gone(
+        &mut self,
+        at: Moment,
+        cause: &Cause,
+        gone: Process,
+        machine: Option<&str>,
+    ) -> Vec<Transition> {
+        let over: Vec<SessionKey> = self.inside(gone, machine).map(|session| session.key.clone()).collect();
         over.iter().flat_map(|key| self.end(key, at, cause)).collect()
     }
 
     /// True when a live session's agent is that process.
-    pub fn knows_process(&self, process: Process) -> bool {
-        self.inside(process).next().is_some()
+    pub fn knows_process(&self, process: Process, machine: Option<&str>) -> bool {
+        self.inside(process, machine).next().is_some()
     }
 
-    /// Live sessions of this machine in a process. A pid alone means any process that had it.
-    fn inside(&self, process: Process) -> impl Iterator<Item = &Session> {
+    /// Live sessions of a machine in a process: equal pids of two machines are two processes (case F-116). A pid alone
+    /// means any process that had it.
+    fn inside(&self, process: Process, machine: Option<&str>) -> impl Iterator<Item = &Session> {
         self.sessions().filter(move |session| {
             session.is_live()
-                && session.machine.is_none()
+                && session.machine() == machine
                 && session.process.is_some_and(|own| {
                     own.pid == process.pid
                         && (own.start == process.start || own.start.is_none() || process.start.is_none())
