@@ -50,24 +50,31 @@ impl Attention {
         Some(out)
     }
 
-    /// A process of this machine is gone: its sessions are over.
-    pub fn process_gone(&mut self, at: Moment, cause: &Cause, gone: Process) -> Vec<Transition> {
-        let over: Vec<SessionKey> = self.inside(gone).map(|session| session.key.clone()).collect();
+    /// A process of a machine (none: this one) is gone: its sessions are over.
+    pub fn process_gone(
+        &mut self,
+        at: Moment,
+        cause: &Cause,
+        gone: Process,
+        machine: Option<&str>,
+    ) -> Vec<Transition> {
+        let over: Vec<SessionKey> = self.inside(gone, machine).map(|session| session.key.clone()).collect();
         let mut out: Vec<Transition> = over.iter().flat_map(|key| self.end(key, at, cause)).collect();
         out.extend(self.relink(at));
         out
     }
 
     /// True when a live session's agent is that process.
-    pub fn knows_process(&self, process: Process) -> bool {
-        self.inside(process).next().is_some()
+    pub fn knows_process(&self, process: Process, machine: Option<&str>) -> bool {
+        self.inside(process, machine).next().is_some()
     }
 
-    /// Live sessions of this machine in a process. A pid alone means any process that had it.
-    fn inside(&self, process: Process) -> impl Iterator<Item = &Session> {
+    /// Live sessions of a machine in a process: equal pids of two machines are two processes (case F-116). A pid alone
+    /// means any process that had it.
+    fn inside(&self, process: Process, machine: Option<&str>) -> impl Iterator<Item = &Session> {
         self.sessions().filter(move |session| {
             session.is_live()
-                && session.machine.is_none()
+                && session.machine() == machine
                 && session.process.is_some_and(|own| {
                     own.pid == process.pid
                         && (own.start == process.start || own.start.is_none() || process.start.is_none())

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use herdbook_engine::{Input, PaneFact, TmuxFacts};
 use herdbook_log::Durability;
-use herdbook_machine::{Pane, Tmux};
+use herdbook_machine::{Server, Tmux};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
@@ -36,8 +36,8 @@ async fn list_again_and_again(core: &Core) {
         let listed = tokio::task::spawn_blocking(move || {
             // A server that cannot be asked says nothing.
             let lists =
-                sockets.iter().filter_map(|socket| Tmux::at(socket).timeout(ANSWER_TIME).panes().ok());
-            lists.filter_map(|panes| facts(&panes)).collect::<Vec<_>>()
+                sockets.iter().filter_map(|socket| Tmux::at(socket).timeout(ANSWER_TIME).pane_ids().ok());
+            lists.map(facts).collect::<Vec<_>>()
         });
         for facts in listed.await.unwrap_or_default() {
             // The daemon is stopping, or the journal is full: the next list tells it.
@@ -55,18 +55,10 @@ pub(crate) async fn sockets(core: &Core) -> Result<HashSet<String>, crate::core:
     .await
 }
 
-/// What a list says. An empty one says nothing: a server has a pane, or it is about to end.
-fn facts(panes: &[Pane]) -> Option<TmuxFacts> {
-    let server = &panes.first()?.server;
-    let fact = |pane: &Pane| PaneFact {
-        id: pane.id.clone(),
-        pid: Some(pane.pid),
-        tty: Some(pane.tty.clone()),
-        cwd: Some(pane.cwd.clone()),
-    };
-    Some(TmuxFacts {
-        server: Some((server.socket.clone(), server.pid, server.started_at)),
-        panes: Some(panes.iter().map(fact).collect()),
+fn facts((server, ids): (Server, Vec<String>)) -> TmuxFacts {
+    TmuxFacts {
+        server: Some((server.socket, server.pid, server.started_at)),
+        panes: Some(ids.into_iter().map(|id| PaneFact { id, ..PaneFact::default() }).collect()),
         focus: None,
-    })
+    }
 }

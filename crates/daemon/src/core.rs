@@ -350,7 +350,11 @@ impl EngineLoop {
     /// Tells the engine which agents ended without a word.
     fn miss_processes(&mut self) {
         for process in self.processes.gone(&self.engine.processes()) {
-            self.step(Input::Process { process, alive: false }, Durability::Written, Box::new(drop));
+            self.step(
+                Input::Process { process, machine: None, alive: false },
+                Durability::Written,
+                Box::new(drop),
+            );
         }
     }
 

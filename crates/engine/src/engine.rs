@@ -135,11 +135,18 @@ impl Engine {
             }
             Input::Tmux(facts) => self.tmux(at, facts, &mut out),
             Input::Seats(seats) => self.attention.sit(seats),
-            Input::Process { process, alive } => {
-                if !alive && self.attention.knows_process(process) {
+            Input::Process { process, machine, alive } => {
+                let machine = machine.as_deref();
+                if !alive && self.attention.knows_process(process, machine) {
                     let id = self.next_id(at);
-                    let transitions = self.attention.process_gone(at, &process_cause(&id, process), process);
-                    out.records.push(Record::new(&id, at, "observation", payload::process(at, process)));
+                    let cause = process_cause(&id, process);
+                    let transitions = self.attention.process_gone(at, &cause, process, machine);
+                    out.records.push(Record::new(
+                        &id,
+                        at,
+                        "observation",
+                        payload::process(at, process, machine),
+                    ));
                     self.record_transitions(at, transitions, &mut out);
                 }
             }
@@ -207,8 +214,9 @@ impl Engine {
                 self.human(at, record.id, act);
             }
             "observation" => {
-                if let Some(process) = payload::read_process(record.payload)? {
-                    self.attention.process_gone(at, &process_cause(record.id, process), process);
+                if let Some((process, machine)) = payload::read_process(record.payload)? {
+                    let cause = process_cause(record.id, process);
+                    self.attention.process_gone(at, &cause, process, machine.as_deref());
                 } else {
                     transcript::replay(self, at, record)?;
                 }

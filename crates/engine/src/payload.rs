@@ -147,29 +147,35 @@ pub fn read_human(payload: &str) -> Result<HumanAct, serde_json::Error> {
     })
 }
 
-pub fn process(at: Moment, process: Process) -> Box<RawValue> {
+pub fn process(at: Moment, process: Process, machine: Option<&str>) -> Box<RawValue> {
     #[derive(Serialize)]
-    struct Gone {
+    struct Gone<'a> {
         clock: u64,
         source: &'static str,
         pid: u32,
         #[serde(skip_serializing_if = "Option::is_none")]
         start: Option<u64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        machine: Option<&'a str>,
         alive: bool,
     }
     let Process { pid, start } = process;
-    raw(&Gone { clock: at.at_ms, source: "process", pid, start, alive: false })
+    raw(&Gone { clock: at.at_ms, source: "process", pid, start, machine, alive: false })
 }
 
-pub fn read_process(payload: &str) -> Result<Option<Process>, serde_json::Error> {
+pub fn read_process(payload: &str) -> Result<Option<(Process, Option<String>)>, serde_json::Error> {
     #[derive(Deserialize)]
     struct Gone {
         source: String,
         pid: Option<u32>,
         start: Option<u64>,
+        machine: Option<String>,
     }
     let read: Gone = serde_json::from_str(payload)?;
-    Ok(read.pid.filter(|_| read.source == "process").map(|pid| Process { pid, start: read.start }))
+    Ok(read
+        .pid
+        .filter(|_| read.source == "process")
+        .map(|pid| (Process { pid, start: read.start }, read.machine)))
 }
 
 pub fn gap(at: Moment, lost: u64, reason: &str) -> Box<RawValue> {

@@ -35,6 +35,7 @@ impl Engine {
                     cwd: session.cwd().to_owned(),
                     pane_id: session.pane().map(|pane| pane.pane.clone()).unwrap_or_default(),
                     pane: session.pane().cloned(),
+                    machine: session.machine().map(str::to_owned),
                     pane_uncertain: self.attention.pane_uncertain(session),
                 })
             })

@@ -94,10 +94,12 @@ pub enum Input {
     /// Where all agents that run in terminals of this machine sit. Not recorded: it moves no session, it only tells
     /// whether a pane is the one (overview D11).
     Seats(Vec<Seat>),
-    /// What the process table says about a process of this machine.
+    /// What the process table of a machine says about one of its processes.
     Process {
         /// The process; without a start time any process of that pid is meant.
         process: Process,
+        /// The machine, where it is not this one: ours says nothing of its pids (case F-116).
+        machine: Option<String>,
         /// It is there.
         alive: bool,
     },

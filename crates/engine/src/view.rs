@@ -144,6 +144,8 @@ pub struct QueueEntry {
     pub pane_id: String,
     /// Pane to jump to.
     pub pane: Option<PaneRef>,
+    /// The machine that the pane is on, where it is not this one.
+    pub machine: Option<String>,
     /// The pane is a hint only.
     pub pane_uncertain: bool,
 }

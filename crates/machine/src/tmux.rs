@@ -207,6 +207,24 @@ impl Tmux {
         Ok(rows.iter().map(|row| self.pane_of(row)).collect())
     }
 
+    /// The server, and the ids of all its panes. No free text is asked for, which could spoil a row, and a single row
+    /// that cannot be read is an error: whatever is not among these is not there.
+    ///
+    /// # Errors
+    /// See [`TmuxError`].
+    pub fn pane_ids(&self) -> Result<(Server, Vec<String>), TmuxError> {
+        let output = self.run("list-panes", &["-a", "-F", "#{pid} #{start_time} #{pane_id}"])?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let rows: Option<Vec<(u32, u64, String)>> = text.lines().map(pane_row).collect();
+        let rows = rows.ok_or_else(|| unreadable("list-panes", "a row that is no pane"))?;
+        // A server has a pane, or it is about to end.
+        let Some(&(pid, started_at, _)) = rows.first() else {
+            return Err(unreadable("list-panes", "no panes"));
+        };
+        let server = Server { socket: self.socket.to_string_lossy().into_owned(), pid, started_at };
+        Ok((server, rows.into_iter().map(|(_, _, id)| id).collect()))
+    }
+
     /// Whether a pane exists on whatever server is at the socket now.
     pub fn pane_state(&self, pane: &str) -> PaneState {
         if !is_pane_id(pane) {
@@ -368,6 +386,12 @@ impl Tmux {
         }
         Ok(())
     }
+}
+
+fn pane_row(line: &str) -> Option<(u32, u64, String)> {
+    let mut words = line.split(' ');
+    let row = (words.next()?.parse().ok()?, words.next()?.parse().ok()?, words.next()?.to_owned());
+    (words.next().is_none() && is_pane_id(&row.2)).then_some(row)
 }
 
 /// A word that tmux takes as it is: a `;` at its end would begin another command.

@@ -37,7 +37,7 @@ pub struct VirtualHerd {
     hooks_of: BTreeMap<String, usize>,
     native_ids: BTreeMap<SessionKey, String>,
     tmux: TmuxFacts,
-    dead: BTreeSet<u32>,
+    dead: BTreeSet<(u32, Option<String>)>,
     snapshots: BTreeMap<String, Value>,
     eye: PaneEye,
     files: Files,
@@ -101,15 +101,14 @@ impl VirtualHerd {
             Act::Hook(hook) => self.hook(hook),
             Act::Tmux(step) => self.tmux(step),
             Act::Process { pid, alive, machine } => {
-                // Our process table says nothing about the pids of another machine.
-                if machine.is_none() {
-                    if *alive {
-                        self.dead.remove(pid)
-                    } else {
-                        self.dead.insert(*pid)
-                    };
-                    self.step(Input::Process { process: Process { pid: *pid, start: None }, alive: *alive });
-                }
+                let process = (*pid, machine.clone());
+                if *alive {
+                    self.dead.remove(&process)
+                } else {
+                    self.dead.insert(process)
+                };
+                let process = Process { pid: *pid, start: None };
+                self.step(Input::Process { process, machine: machine.clone(), alive: *alive });
             }
             Act::Daemon(act) => {
                 if matches!(act, DaemonAct::Stop | DaemonAct::Restart) {
@@ -152,8 +151,9 @@ impl VirtualHerd {
     /// Returns where going to the first entry leads.
     pub fn jump(&self) -> Value {
         let queue = self.engine.as_ref().map(|engine| engine.queue(self.now())).unwrap_or_default();
-        let pane = queue.first().and_then(|entry| entry.pane.as_ref()).map(|pane| &pane.pane);
-        json!({"pane": pane, "machine": null})
+        let first = queue.first();
+        let pane = first.and_then(|entry| entry.pane.as_ref()).map(|pane| &pane.pane);
+        json!({"pane": pane, "machine": first.and_then(|entry| entry.machine.as_ref())})
     }
 
     /// Returns how often the human was called from a time on.
@@ -223,8 +223,8 @@ impl VirtualHerd {
         if self.tmux != TmuxFacts::default() {
             self.step(Input::Tmux(self.tmux.clone()));
         }
-        for pid in self.dead.clone() {
-            self.step(Input::Process { process: Process { pid, start: None }, alive: false });
+        for (pid, machine) in self.dead.clone() {
+            self.step(Input::Process { process: Process { pid, start: None }, machine, alive: false });
         }
         let mut spool = std::mem::take(&mut self.spool);
         spool.sort_by_key(|delivery| (delivery.stamp_ms, delivery.delivery));

@@ -133,10 +133,11 @@ fn a_process_that_is_gone_ends_its_session_also_after_a_restart() {
         Origin { ancestors, ..Origin::default() },
     );
     let later = herdbook_events::Process { pid: 4711, start: Some(10) };
-    herd.input(Input::Process { process: later, alive: false });
+    herd.input(Input::Process { process: later, machine: None, alive: false });
     assert_eq!(herd.queue(), ["claude-1"], "another process had that pid");
     herd.input(Input::Process {
         process: herdbook_events::Process { pid: 4711, start: Some(9) },
+        machine: None,
         alive: false,
     });
     assert_eq!(herd.state("claude-1"), "ended");
@@ -179,4 +180,29 @@ fn transitions_are_recorded_with_their_causes_in_one_batch() {
     assert_eq!(transition.kind, "transition");
     assert!(transition.payload.get().contains(&format!(r#""causes":["{}"]"#, cause.id)));
     assert!(transition.payload.get().contains(r#""kind":"permission""#));
+}
+
+#[test]
+fn equal_pids_of_two_machines_are_two_processes() {
+    let mut herd = Herd::new();
+    for (id, machine) in [("1", None), ("2", Some("laptop")), ("3", Some("buildbox"))] {
+        let ancestors = vec![herdbook_events::Process { pid: 4711, start: Some(9) }];
+        let machine = machine.map(str::to_owned);
+        let body = format!(r#"{{"session_id":"{id}","hook_event_name":"Stop"}}"#);
+        herd.hook("claude", &body, Origin { ancestors, machine, ..Origin::default() });
+    }
+    let gone = |machine: Option<&str>| Input::Process {
+        process: herdbook_events::Process { pid: 4711, start: Some(9) },
+        machine: machine.map(str::to_owned),
+        alive: false,
+    };
+    herd.input(gone(Some("elsewhere")));
+    assert_eq!(herd.queue(), ["claude-1", "claude-2", "claude-3"]);
+    herd.input(gone(Some("laptop")));
+    assert_eq!(herd.queue(), ["claude-1", "claude-3"]);
+    herd.input(gone(None));
+    assert_eq!(herd.queue(), ["claude-3"]);
+    assert_eq!(herd.restarted().queue(), ["claude-3"]);
+    let first = herd.engine.queue(herd.now).remove(0);
+    assert_eq!(first.machine.as_deref(), Some("buildbox"));
 }

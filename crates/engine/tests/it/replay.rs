@@ -75,7 +75,7 @@ fn take(herd: &mut Herd, step: &Step) {
         }
         Step::Gone(pid) => {
             let process = Process { pid: u32::from(*pid % 4), start: None };
-            herd.input(Input::Process { process, alive: false });
+            herd.input(Input::Process { process, machine: None, alive: false });
         }
         Step::Pane(session, shows, for_ms) => {
             let shows = match shows % 7 {
