@@ -39,7 +39,8 @@ pub struct DaemonConfig {
     pub discover: bool,
     /// The human's home: transcripts of running agents that no hook named are read below it alone.
     pub home: Option<PathBuf>,
-    /// Looks at panes of agents where their hooks do not tell enough.
+    /// Looks at panes of agents where their hooks do not tell enough. Off unless asked for: a dialog that comes up late
+    /// can still be taken for answered.
     pub panes: bool,
     /// Ends the daemon from within the process.
     pub stop: Stop,
@@ -65,7 +66,7 @@ impl DaemonConfig {
             service: Service::default(),
             home: env.home.as_ref().map(PathBuf::from),
             discover: env.herdbook_discover.as_ref().is_none_or(|value| value != "off"),
-            panes: env.herdbook_panes.as_ref().is_none_or(|value| value != "off"),
+            panes: env.herdbook_panes.as_ref().is_some_and(|value| value == "on"),
             stop: Stop::new(),
             signals: true,
             notice: Arc::new(|_| {}),
