@@ -1,4 +1,4 @@
-//! The rules for observations: what hooks (and later other eyes) say about a session.
+//! The rules for observations: what hooks say about a session.
 //!
 //! Sources of the rules: NOTES sections 5 to 7 of the host facts and the field cases named beside each rule.
 
@@ -41,7 +41,7 @@ impl Attention {
         // It is looked at anew, not at once again.
         session.active = at;
         session.waits.iter_mut().for_each(|wait| wait.looked_at_ms = at.at_ms.max(opened));
-        let event = crate::herd::stuck(session, at)?;
+        let event = crate::herd::stuck(session)?;
         let back = transition(session, event, cause);
         self.due_by(at.at_ms + self.limits.stale_wait_ms);
         Some(back)
@@ -463,7 +463,6 @@ pub(crate) fn new_wait(
         opened: Moment::default(),
         stamp_ms: cause.stamp_ms,
         announce_at_ms: Some(0),
-        announced: false,
     }
 }
 

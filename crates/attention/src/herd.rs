@@ -136,7 +136,7 @@ impl Attention {
     pub fn silence_pending(&mut self) {
         for session in self.sessions.values_mut() {
             for wait in &mut session.waits {
-                wait.announced |= wait.announce_at_ms.take().is_some();
+                wait.announce_at_ms = None;
             }
             if let Some(place) = &mut session.place {
                 place.called = true;
@@ -282,7 +282,6 @@ impl Attention {
             let mut loudest: Option<(bool, String)> = None;
             for wait in session.waits.iter_mut().filter(|wait| due(wait)) {
                 wait.announce_at_ms = None;
-                wait.announced = true;
                 let blocking = wait.is_blocking();
                 if loudest.as_ref().is_none_or(|(known, _)| blocking && !known) {
                     loudest = Some((blocking, wait.message.clone()));
@@ -357,7 +356,7 @@ impl Attention {
             if was == is || session.waits.is_empty() || session.is_stale() {
                 continue;
             }
-            let event = if is { Some(unstuck(session, at)) } else { stuck(session, at) };
+            let event = if is { Some(unstuck(session, at)) } else { stuck(session) };
             out.extend(event.map(|event| transition(session, event, &Cause::default())));
         }
         out
@@ -412,7 +411,6 @@ impl Attention {
         let long_past = cause.happened_at_ms.is_some_and(|when| at.wall_ms.saturating_sub(when) > 10_000);
         if wait.announce_at_ms.is_some() {
             wait.announce_at_ms = (!long_past).then_some(at.at_ms + grace);
-            wait.announced = long_past;
         }
         let wall = cause.happened_at_ms.unwrap_or(at.wall_ms).min(at.wall_ms);
         wait.opened = Moment { at_ms: at.at_ms.saturating_sub(at.wall_ms - wall), wall_ms: wall };
@@ -439,7 +437,7 @@ impl Attention {
             place.stale = false;
         }
         session.waits.push(wait);
-        let shown = stuck(session, at)?;
+        let shown = stuck(session)?;
         Some(transition(session, shown, cause))
     }
 
@@ -570,14 +568,14 @@ pub(crate) fn transition(session: &Session, event: NormalizedEvent, cause: &Caus
         _ => None,
     };
     let causes = if cause.id.is_empty() { Vec::new() } else { vec![cause.id.clone()] };
-    Transition { session: session.key.clone(), event, kind, causes }
+    Transition { event, kind, causes }
 }
 
 pub(crate) fn unstuck(session: &Session, at: Moment) -> NormalizedEvent {
     NormalizedEvent::Unstuck { session_id: session.key.to_string(), timestamp: at.wall_ms.max(1) }
 }
 
-pub(crate) fn stuck(session: &Session, _at: Moment) -> Option<NormalizedEvent> {
+pub(crate) fn stuck(session: &Session) -> Option<NormalizedEvent> {
     let wait = session.shown_wait()?;
     Some(NormalizedEvent::Stuck {
         session_id: session.key.to_string(),

@@ -3,8 +3,9 @@
 use herdbook_events::observation::PaneRef;
 use herdbook_events::{NormalizedEvent, Reason, SessionKey, WaitKind};
 
+use crate::fold::new_wait;
 use crate::herd::{Attention, registered, stuck, transition};
-use crate::session::{Cause, Moment, Phase, Session, Transition, Wait};
+use crate::session::{Cause, Moment, Phase, Session, Transition};
 
 impl Attention {
     /// Folds one posted event. Every valid event is accepted; those the reference ignores change nothing.
@@ -108,21 +109,9 @@ impl Attention {
                 place.stuck_at_ms = timestamp;
                 place.arrival = arrival;
             }
-            return Some(transition(session, stuck(session, at)?, cause));
+            return Some(transition(session, stuck(session)?, cause));
         }
-        let wait = Wait {
-            source: cause.source,
-            kind,
-            agent: None,
-            tool: None,
-            request: None,
-            looked_at_ms: 0,
-            message: message.to_owned(),
-            opened: at,
-            stamp_ms: None,
-            announce_at_ms: Some(0),
-            announced: false,
-        };
+        let wait = new_wait(kind, None, None, message, cause);
         self.open(key, at, cause, wait, Some(timestamp))
     }
 

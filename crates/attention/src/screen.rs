@@ -3,7 +3,7 @@
 //! What the pane eye is for (real cases and F-009, F-015, F-084): an approved tool that runs, a "No" or Esc that no
 //! hook tells, and dialogs before any hook.
 
-use herdbook_events::observation::{Facts, Observation, PaneRef, Signal, Source};
+use herdbook_events::observation::{Facts, Observation, PaneRef, Signal};
 use herdbook_events::origin::Terminal;
 use herdbook_events::pane::{PaneSeen, Shows};
 use herdbook_events::{SessionKey, WaitKind};
@@ -105,7 +105,7 @@ impl Attention {
                 // What is shown is the turn's end now.
                 out.extend(opened.and_then(|_| {
                     let session = self.sessions.get(&key)?;
-                    Some(crate::herd::transition(session, crate::herd::stuck(session, at)?, cause))
+                    Some(crate::herd::transition(session, crate::herd::stuck(session)?, cause))
                 }));
             }
             Step::Asks { key, kind } => {
@@ -209,7 +209,6 @@ impl Session {
             opened: shown.opened,
             looked_at_ms: shown.looked_at_ms,
             announce_at_ms: shown.announce_at_ms,
-            announced: shown.announced,
             ..wait.clone()
         };
         true
@@ -273,8 +272,6 @@ fn start_of(key: &SessionKey, seen: &PaneSeen) -> Observation {
         session: key.clone(),
         host: seen.host.clone(),
         agent: None,
-        turn: None,
-        source: Source::Pane,
         signal: Signal::SessionStarted { replaces: false, inside_turn: false },
         facts: Facts {
             pane: Some(seen.pane.clone()),

@@ -49,9 +49,7 @@ pub struct Evidence {
 /// A change of "waits for the human", as one of the four normalized events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transition {
-    /// The session.
-    pub session: SessionKey,
-    /// The event with the reference's fields.
+    /// The event with the reference's fields, the session among them.
     pub event: NormalizedEvent,
     /// Kind of the wait, for `stuck`.
     pub kind: Option<WaitKind>,
@@ -97,8 +95,6 @@ pub struct Wait {
     pub looked_at_ms: u64,
     /// When it is announced, on the fold's clock; none when it was, or never shall be.
     pub announce_at_ms: Option<u64>,
-    /// It was announced.
-    pub announced: bool,
 }
 
 impl Wait {

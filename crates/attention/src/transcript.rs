@@ -2,7 +2,7 @@
 //! newer, explicit proof, and only where hooks left it open. What changes nothing here leaves no trace at all, so that
 //! the journal need not hold it.
 
-use herdbook_events::observation::{Facts, Observation, Signal, Source};
+use herdbook_events::observation::{Facts, Observation, Signal};
 use herdbook_events::{SessionKey, Told, WaitKind};
 
 use crate::herd::{Attention, registered, transition};
@@ -98,8 +98,6 @@ impl Attention {
                     session: key.clone(),
                     host: fact.host.to_owned(),
                     agent: None,
-                    turn: None,
-                    source: Source::Transcript,
                     signal: Signal::Alive,
                     facts: Facts::default(),
                 };

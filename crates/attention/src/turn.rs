@@ -211,7 +211,7 @@ impl Attention {
         self.close(key, at, cause, blocking_over);
         out.extend(opened.and_then(|_| {
             let session = self.sessions.get(key)?;
-            Some(transition(session, crate::herd::stuck(session, at)?, cause))
+            Some(transition(session, crate::herd::stuck(session)?, cause))
         }));
     }
 

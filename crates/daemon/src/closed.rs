@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use herdbook_engine::{Input, PaneFact, TmuxFacts};
+use herdbook_engine::{Input, TmuxFacts};
 use herdbook_log::Durability;
 use herdbook_machine::{Server, Tmux};
 use tokio::sync::watch;
@@ -56,9 +56,5 @@ pub(crate) async fn sockets(core: &Core) -> Result<HashSet<String>, crate::core:
 }
 
 fn facts((server, ids): (Server, Vec<String>)) -> TmuxFacts {
-    TmuxFacts {
-        server: Some((server.socket, server.pid, server.started_at)),
-        panes: Some(ids.into_iter().map(|id| PaneFact { id, ..PaneFact::default() }).collect()),
-        focus: None,
-    }
+    TmuxFacts { server: Some((server.socket, server.pid)), panes: Some(ids), focus: None }
 }

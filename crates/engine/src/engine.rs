@@ -214,13 +214,18 @@ impl Engine {
                 self.human(at, record.id, act);
             }
             "observation" => {
-                if let Some((process, machine)) = payload::read_process(record.payload)? {
-                    let cause = process_cause(record.id, process);
-                    self.attention.process_gone(at, &cause, process, machine.as_deref());
-                } else {
-                    transcript::replay(self, at, record)?;
+                match payload::source(record.payload)?.as_str() {
+                    "process" => {
+                        if let Some((process, machine)) = payload::read_process(record.payload)? {
+                            let cause = process_cause(record.id, process);
+                            self.attention.process_gone(at, &cause, process, machine.as_deref());
+                        }
+                    }
+                    "transcript" => transcript::replay(self, at, record)?,
+                    "pane" => pane::replay(self, at, record.id, record.payload)?,
+                    // Of a later version.
+                    _ => {}
                 }
-                pane::replay(self, at, record.id, record.payload)?;
             }
             "daemon" if payload::is_start(record.payload)? => self.started(),
             _ => {}
@@ -338,7 +343,7 @@ impl Engine {
 
     fn tmux(&mut self, at: Moment, facts: TmuxFacts, out: &mut Outcome) {
         if let Some(panes) = &facts.panes {
-            let server = facts.server.as_ref().map(|(socket, pid, _)| (socket.as_str(), *pid));
+            let server = facts.server.as_ref().map(|(socket, pid)| (socket.as_str(), *pid));
             pane::listed(self, at, server, panes, out);
         }
         if let Some(focus) = facts.focus {

@@ -19,6 +19,5 @@ pub use engine::Engine;
 pub use intake::posted_origin;
 pub use payload::{HookPayload, UnreadablePayload};
 pub use types::{
-    Config, Effect, Focus, HookDelivery, HumanAct, Input, Now, PaneFact, TmuxFacts, ToldRecord,
-    TranscriptNews,
+    Config, Effect, Focus, HookDelivery, HumanAct, Input, Now, TmuxFacts, ToldRecord, TranscriptNews,
 };

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use crate::engine::{Engine, Outcome};
 use crate::payload;
 use crate::record::Record;
-use crate::types::PaneFact;
 
 #[derive(Serialize, Deserialize)]
 struct PanePayload {
@@ -37,10 +36,10 @@ pub(crate) fn listed(
     engine: &mut Engine,
     at: Moment,
     server: Option<(&str, u32)>,
-    panes: &[PaneFact],
+    panes: &[String],
     out: &mut Outcome,
 ) {
-    let ids: HashSet<&str> = panes.iter().map(|pane| pane.id.as_str()).collect();
+    let ids: HashSet<&str> = panes.iter().map(String::as_str).collect();
     for (pane, host) in engine.attention.closed_panes(at, server, |id| ids.contains(id)) {
         seen(
             engine,
@@ -51,15 +50,8 @@ pub(crate) fn listed(
     }
 }
 
-/// Folds a recorded look again. Other observations say nothing here.
+/// Folds a recorded look again.
 pub(crate) fn replay(engine: &mut Engine, at: Moment, id: &str, text: &str) -> Result<(), serde_json::Error> {
-    #[derive(Deserialize)]
-    struct Only {
-        source: String,
-    }
-    if serde_json::from_str::<Only>(text)?.source != "pane" {
-        return Ok(());
-    }
     let PanePayload { seen, .. } = serde_json::from_str(text)?;
     engine.attention.pane_seen(at, &cause(id, &seen), &seen);
     Ok(())

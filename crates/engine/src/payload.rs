@@ -163,19 +163,24 @@ pub fn process(at: Moment, process: Process, machine: Option<&str>) -> Box<RawVa
     raw(&Gone { clock: at.at_ms, source: "process", pid, start, machine, alive: false })
 }
 
+/// Where an observation came from.
+pub fn source(payload: &str) -> Result<String, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct Only {
+        source: String,
+    }
+    Ok(serde_json::from_str::<Only>(payload)?.source)
+}
+
 pub fn read_process(payload: &str) -> Result<Option<(Process, Option<String>)>, serde_json::Error> {
     #[derive(Deserialize)]
     struct Gone {
-        source: String,
         pid: Option<u32>,
         start: Option<u64>,
         machine: Option<String>,
     }
     let read: Gone = serde_json::from_str(payload)?;
-    Ok(read
-        .pid
-        .filter(|_| read.source == "process")
-        .map(|pid| (Process { pid, start: read.start }, read.machine)))
+    Ok(read.pid.map(|pid| (Process { pid, start: read.start }, read.machine)))
 }
 
 pub fn gap(at: Moment, lost: u64, reason: &str) -> Box<RawValue> {

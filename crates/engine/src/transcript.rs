@@ -72,14 +72,8 @@ pub(crate) fn replay(
     at: Moment,
     record: &RecordView<'_>,
 ) -> Result<(), serde_json::Error> {
-    #[derive(Deserialize)]
-    struct Only {
-        source: String,
-    }
-    if serde_json::from_str::<Only>(record.payload)?.source == "transcript" {
-        let payload: ToldPayload = serde_json::from_str(record.payload)?;
-        fold(engine, at, record.id, &payload);
-    }
+    let payload: ToldPayload = serde_json::from_str(record.payload)?;
+    fold(engine, at, record.id, &payload);
     Ok(())
 }
 

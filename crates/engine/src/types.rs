@@ -167,25 +167,12 @@ pub enum HumanAct {
 /// What tmux answered about one server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TmuxFacts {
-    /// The server: socket path, pid, start time in Unix seconds.
-    pub server: Option<(String, u32, u64)>,
-    /// All panes of the server.
-    pub panes: Option<Vec<PaneFact>>,
+    /// The server: socket path and pid.
+    pub server: Option<(String, u32)>,
+    /// Ids of all panes of the server.
+    pub panes: Option<Vec<String>>,
     /// Where the human looks.
     pub focus: Option<Focus>,
-}
-
-/// A pane as tmux lists it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PaneFact {
-    /// Pane id, `%3`.
-    pub id: String,
-    /// Pid of the process tmux started in it.
-    pub pid: Option<u32>,
-    /// Its terminal.
-    pub tty: Option<String>,
-    /// Its working directory: never identifies a session (case F-042).
-    pub cwd: Option<String>,
 }
 
 /// The pane in front of a human.

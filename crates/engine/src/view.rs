@@ -87,11 +87,11 @@ pub struct SessionView {
     pub cwd: String,
     /// Transcript path.
     pub transcript_path: String,
-    /// Pane, if known and certain enough to jump to.
+    /// Pane, if known.
     pub pane: Option<PaneRef>,
     /// The pane is a hint only.
     pub pane_uncertain: bool,
-    /// No human sits at it: listed, never queued for turn ends.
+    /// No human sits at it: listed, never queued.
     pub headless: bool,
     /// Its pane was closed and its agent lives on: listed, not queued.
     pub detached: bool,

@@ -18,7 +18,7 @@ pub mod vocabulary;
 pub use canonical::{CanonicalEvent, Lineage, Payload, PayloadField};
 pub use ids::{SessionKey, Ulid, UlidGenerator};
 pub use normalized::{InvalidEvent, NormalizedEvent, Reason};
-pub use observation::{Observation, Signal, Source, WaitKind};
+pub use observation::{Observation, Signal, WaitKind};
 pub use origin::{Origin, Process};
 pub use pane::{PaneSeen, Shows};
 pub use read::{CompactTrigger, Reported};

@@ -8,26 +8,6 @@ use crate::ids::SessionKey;
 use crate::normalized::Reason;
 use crate::origin::{Process, Terminal};
 
-/// Where an observation comes from, the strongest first (overview section 4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Source {
-    /// The human, through Herdbook.
-    Human,
-    /// A native hook.
-    Hook,
-    /// A normalized event that a producer posted.
-    Posted,
-    /// The host's own status report.
-    HostStatus,
-    /// The session's transcript.
-    Transcript,
-    /// The process table.
-    Process,
-    /// The text of a pane.
-    Pane,
-}
-
 /// What a session needs the human for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -197,10 +177,6 @@ pub struct Observation {
     pub host: String,
     /// The subagent it is about, none for the main agent.
     pub agent: Option<String>,
-    /// The host's turn id.
-    pub turn: Option<String>,
-    /// Where it comes from.
-    pub source: Source,
     /// The fact.
     pub signal: Signal,
     /// What else the event tells about the session.

@@ -1,6 +1,6 @@
 //! Canonical event to observations: the shared part. What differs between hosts is in each host's `signals.rs`.
 
-use herdbook_events::observation::{Facts, Observation, PaneRef, Signal, Source, ToolUse, WaitKind};
+use herdbook_events::observation::{Facts, Observation, PaneRef, Signal, ToolUse, WaitKind};
 use herdbook_events::{CanonicalEvent, Field, Origin, Process, SessionKey};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
@@ -13,6 +13,9 @@ const MESSAGE_BYTES: usize = 4_096;
 /// What tells a request, a call or a subagent from another is kept in this many bytes at most, a longer one as its hash:
 /// sessions remember dozens of them, and a call's input may be megabytes long.
 const IDENTITY_BYTES: usize = 1_024;
+
+/// The message of a turn's end that comes without words of the agent.
+pub const TURN_OVER: &str = "The turn is over. Waiting for your next prompt.";
 
 /// What a host's `signals.rs` says about one event.
 #[derive(Debug, Default)]
@@ -64,8 +67,6 @@ pub fn observe(event: &CanonicalEvent, origin: &Origin) -> Vec<Observation> {
         session: session.clone(),
         host: event.host.clone(),
         agent: reading.agent.clone().map(identity),
-        turn: event.lineage.turn.clone().map(identity),
-        source: Source::Hook,
         signal,
         facts: facts.clone(),
     };

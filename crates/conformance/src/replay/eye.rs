@@ -31,7 +31,7 @@ impl PaneEye {
         let sample = Sample { at_ms: t_ms, text: &step.text, title: &step.title, ..Sample::default() };
         let judged = watch.see(manifest, &sample);
         let (socket, server_pid) = match &tmux.server {
-            Some((socket, pid, _)) => (socket.clone(), Some(*pid)),
+            Some((socket, pid)) => (socket.clone(), Some(*pid)),
             None => (String::new(), None),
         };
         let pane = PaneRef { socket, server_pid, pane: step.pane.clone() };

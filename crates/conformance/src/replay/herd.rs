@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use herdbook_engine::record::{Record, RecordView};
 use herdbook_engine::view::SessionView;
-use herdbook_engine::{Config, Effect, Engine, Focus, HookDelivery, Input, Now, PaneFact, TmuxFacts};
+use herdbook_engine::{Config, Effect, Engine, Focus, HookDelivery, Input, Now, TmuxFacts};
 use herdbook_events::{Process, SessionKey};
 use herdbook_hosts::{Projected, project};
 use serde_json::{Value, json};
@@ -282,18 +282,13 @@ impl VirtualHerd {
     fn tmux(&mut self, step: &TmuxStep) {
         let gone = step.error.as_deref().is_some_and(says_no_server);
         let facts = TmuxFacts {
-            server: step.server.clone().or_else(|| if gone { self.tmux.server.clone() } else { None }),
+            server: step
+                .server
+                .clone()
+                .map(|(socket, pid, _)| (socket, pid))
+                .or_else(|| if gone { self.tmux.server.clone() } else { None }),
             panes: match &step.panes {
-                Some(rows) => Some(
-                    rows.iter()
-                        .map(|row| PaneFact {
-                            id: row.id.clone(),
-                            pid: row.pid,
-                            tty: row.tty.clone(),
-                            cwd: row.cwd.clone(),
-                        })
-                        .collect(),
-                ),
+                Some(rows) => Some(rows.iter().map(|row| row.id.clone()).collect()),
                 None => gone.then(Vec::new),
             },
             focus: step
@@ -376,9 +371,8 @@ mod tests {
         let mut herd = VirtualHerd::new();
         herd.take(&Act::Tmux(TmuxStep { error: Some("timeout".into()), ..TmuxStep::default() }));
         assert_eq!(herd.tmux, TmuxFacts::default());
-        let server = Some(("/tmp/x".to_owned(), 7, 9));
         herd.take(&Act::Tmux(TmuxStep {
-            server: server.clone(),
+            server: Some(("/tmp/x".to_owned(), 7, 9)),
             panes: Some(Vec::new()),
             ..TmuxStep::default()
         }));
@@ -386,6 +380,6 @@ mod tests {
             error: Some("no server running on /tmp/x".into()),
             ..TmuxStep::default()
         }));
-        assert_eq!((herd.tmux.server, herd.tmux.panes), (server, Some(Vec::new())));
+        assert_eq!((herd.tmux.server, herd.tmux.panes), (Some(("/tmp/x".to_owned(), 7)), Some(Vec::new())));
     }
 }

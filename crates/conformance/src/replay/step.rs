@@ -101,17 +101,11 @@ pub struct TmuxStep {
     pub focus: Option<(String, u64)>,
 }
 
-/// A pane in a list.
+/// A pane in a list. What else a case tells of it is for people: a folder, for one, names no session (case F-042).
 #[derive(Clone, Debug, Deserialize)]
 pub struct PaneRow {
     /// Its id.
     pub id: String,
-    /// Its first process.
-    pub pid: Option<u32>,
-    /// Its terminal.
-    pub tty: Option<String>,
-    /// Its working directory.
-    pub cwd: Option<String>,
 }
 
 /// A sample of a pane.

@@ -1,6 +1,6 @@
 //! Whose pane it is where one Codex server serves several (overview D11).
 
-use herdbook_engine::{Input, PaneFact, TmuxFacts};
+use herdbook_engine::{Input, TmuxFacts};
 use herdbook_events::observation::{PaneRef, Seat};
 use herdbook_events::origin::Terminal;
 use herdbook_events::{Origin, Process, SessionKey};
@@ -104,10 +104,9 @@ fn a_human_sits_at_a_shared_server_and_none_at_a_run_without_a_terminal() {
 
 /// What tmux lists: the panes of a server at the socket.
 fn listed(socket: &str, server_pid: u32, panes: &[&str]) -> Input {
-    let fact = |id: &&str| PaneFact { id: (*id).to_owned(), ..PaneFact::default() };
     Input::Tmux(TmuxFacts {
-        server: Some((socket.into(), server_pid, 1_768_000_000)),
-        panes: Some(panes.iter().map(fact).collect()),
+        server: Some((socket.into(), server_pid)),
+        panes: Some(panes.iter().map(|id| (*id).to_owned()).collect()),
         focus: None,
     })
 }

@@ -5,7 +5,7 @@ use herdbook_events::origin::Terminal;
 use herdbook_events::{CanonicalEvent, Field, Origin};
 use serde::Deserialize;
 
-use crate::observe::{Reading, first_of, requested, starting, tool_use};
+use crate::observe::{Reading, TURN_OVER, first_of, requested, starting, tool_use};
 
 /// Tools that are a question to the human by themselves.
 const QUESTION_TOOLS: &[(&str, WaitKind)] =
@@ -13,9 +13,6 @@ const QUESTION_TOOLS: &[(&str, WaitKind)] =
 
 /// Tools that start a subagent of the same session; `Task` is the older name.
 const AGENT_TOOLS: &[&str] = &["Agent", "Task"];
-
-/// What follows a turn's end when the host gives no last message.
-const TURN_OVER: &str = "The turn is over. Waiting for your next prompt.";
 
 /// Reads one event.
 pub fn read(event: &CanonicalEvent, origin: &Origin) -> Reading {

@@ -4,12 +4,10 @@ use herdbook_events::observation::{Signal, WaitKind};
 use herdbook_events::origin::Terminal;
 use herdbook_events::{CanonicalEvent, Field, Origin};
 
-use crate::observe::{Reading, first_of, requested, starting, tool_use};
+use crate::observe::{Reading, TURN_OVER, first_of, requested, starting, tool_use};
 
 /// Tools that are a question to the human by themselves.
 const QUESTION_TOOLS: &[(&str, WaitKind)] = &[("request_user_input", WaitKind::Question)];
-
-const TURN_OVER: &str = "The turn is over. Waiting for your next prompt.";
 
 /// Reads one event.
 pub fn read(event: &CanonicalEvent, origin: &Origin) -> Reading {
@@ -25,8 +23,9 @@ pub fn read(event: &CanonicalEvent, origin: &Origin) -> Reading {
     }
 }
 
-/// Hooks of the server that several terminals share have no terminal once the one that started it has gone, and neither has a run of `codex exec` without one. Only the latter never asks for permission; and a server that was
-/// started in a pane has its variable.
+/// Hooks of the server that several terminals share have no terminal once the one that started it has gone, and neither
+/// has a run of `codex exec` without one. Only the latter never asks for permission; and a server that was started in a
+/// pane has its variable.
 fn is_attended(event: &CanonicalEvent, origin: &Origin) -> bool {
     let asks = event
         .native_text("permission_mode")

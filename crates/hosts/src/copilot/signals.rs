@@ -5,7 +5,7 @@
 use herdbook_events::observation::{Signal, WaitKind};
 use herdbook_events::{CanonicalEvent, Origin, SessionKey};
 
-use crate::observe::{Reading, first_of, member_text, starting, tool_use};
+use crate::observe::{Reading, TURN_OVER, first_of, member_text, starting, tool_use};
 
 /// Tools that are a question to the human by themselves, by Copilot's name and by the one it gives to PascalCase hooks.
 const QUESTION_TOOLS: &[(&str, WaitKind)] =
@@ -13,8 +13,6 @@ const QUESTION_TOOLS: &[(&str, WaitKind)] =
 
 /// Tools that start a subagent, in both spellings.
 const AGENT_TOOLS: &[&str] = &["task", "Agent"];
-
-const TURN_OVER: &str = "The turn is over. Waiting for your next prompt.";
 
 /// Reads one event. The table's name decides, since every event has two spellings.
 pub fn read(event: &CanonicalEvent, _origin: &Origin) -> Reading {

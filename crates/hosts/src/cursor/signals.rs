@@ -3,7 +3,7 @@
 use herdbook_events::observation::{Signal, WaitKind};
 use herdbook_events::{CanonicalEvent, Family, Field, Origin};
 
-use crate::observe::{Reading, first_of, tool_use};
+use crate::observe::{Reading, TURN_OVER, first_of, tool_use};
 
 /// Reads one event. The family decides, since Cursor also runs Claude's hooks under Claude's names (case F-035).
 pub fn read(event: &CanonicalEvent, _origin: &Origin) -> Reading {
@@ -39,7 +39,7 @@ fn turn_over(event: &CanonicalEvent) -> Signal {
         _ => WaitKind::TurnEnd,
     };
     let said = [event.native_text("error_message"), event.native_text("last_assistant_message")];
-    let message = first_of(said, "The turn is over. Waiting for your next prompt.");
+    let message = first_of(said, TURN_OVER);
     Signal::TurnEnded {
         kind,
         message,

@@ -3,7 +3,7 @@
 use herdbook_events::observation::{Signal, ToolUse, WaitKind};
 use herdbook_events::{CanonicalEvent, Field, Origin};
 
-use crate::observe::{Reading, first_of, tool_use};
+use crate::observe::{Reading, TURN_OVER, first_of, tool_use};
 
 /// Reads one event.
 pub fn read(event: &CanonicalEvent, _origin: &Origin) -> Reading {
@@ -25,7 +25,7 @@ fn signals(event: &CanonicalEvent) -> Vec<Signal> {
         // Not after an interruption, which no event tells. A subagent's end is SubagentStop.
         "Stop" => vec![Signal::TurnEnded {
             kind: WaitKind::TurnEnd,
-            message: "The turn is over. Waiting for your next prompt.".to_owned(),
+            message: TURN_OVER.to_owned(),
             background: false,
             main_for_sure: true,
             quiet: false,

@@ -4,7 +4,7 @@ use herdbook_events::observation::{Signal, ToolUse, WaitKind};
 use herdbook_events::{CanonicalEvent, Field, Origin};
 use serde_json::value::RawValue;
 
-use crate::observe::{Reading, bounded, first_of, member_text, starting, tool_use};
+use crate::observe::{Reading, TURN_OVER, bounded, first_of, member_text, starting, tool_use};
 
 /// Tools that are a question to the human by themselves.
 const QUESTION_TOOLS: &[(&str, WaitKind)] =
@@ -45,11 +45,7 @@ fn signals(event: &CanonicalEvent) -> Vec<Signal> {
 /// The human made an interruption himself: nobody needs to tell him.
 fn turn_over(kind: WaitKind, said: Option<String>) -> Signal {
     let interrupted = kind == WaitKind::Interrupted;
-    let default = if interrupted {
-        "Interrupted. Waiting for your next prompt."
-    } else {
-        "The turn is over. Waiting for your next prompt."
-    };
+    let default = if interrupted { "Interrupted. Waiting for your next prompt." } else { TURN_OVER };
     Signal::TurnEnded {
         kind,
         message: first_of([said], default),

@@ -4,13 +4,11 @@ use herdbook_events::observation::{Signal, ToolUse, WaitKind};
 use herdbook_events::{CanonicalEvent, Origin, SessionKey};
 use serde::Deserialize;
 
-use crate::observe::{Reading, bounded, describe, first_of, tool_use};
+use crate::observe::{Reading, TURN_OVER, bounded, describe, first_of, tool_use};
 use crate::project::{native_at, text_of};
 
 /// The tool that runs a subagent in a child session.
 const AGENT_TOOLS: &[&str] = &["task"];
-
-const TURN_OVER: &str = "The turn is over. Waiting for your next prompt.";
 
 /// Reads one event.
 pub fn read(event: &CanonicalEvent, _origin: &Origin) -> Reading {
