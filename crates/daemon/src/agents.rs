@@ -16,7 +16,7 @@ use herdbook_machine::{Agent, Proc, Process, Survey};
 use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
 
-use crate::config::stopped;
+use crate::config::until_stopped;
 use crate::core::Core;
 
 /// Between two looks: one is a read of the process table.
@@ -54,17 +54,13 @@ pub(crate) struct Agents {
 
 impl Agents {
     /// Starts looking, until the daemon ends; without `discover` no agent is ever found.
-    pub(crate) fn start(discover: bool, core: Core, mut stop: watch::Receiver<bool>) -> Agents {
+    pub(crate) fn start(discover: bool, core: Core, stop: watch::Receiver<bool>) -> Agents {
         let (sender, last) = watch::channel(if discover { None } else { Some(Arc::default()) });
         let again = Arc::new(Notify::new());
         if discover {
             let again = again.clone();
-            tokio::spawn(async move {
-                tokio::select! {
-                    () = look_again_and_again(&sender, &again, &core) => {}
-                    () = stopped(&mut stop) => {}
-                }
-            });
+            let work = async move { look_again_and_again(&sender, &again, &core).await };
+            tokio::spawn(until_stopped(work, stop));
         }
         Agents { last, again, looks: discover }
     }

@@ -10,7 +10,7 @@ use herdbook_machine::{Server, Tmux};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use crate::config::stopped;
+use crate::config::until_stopped;
 use crate::core::Core;
 
 /// Between two lists of a server's panes, while somebody in one of them waits.
@@ -19,11 +19,8 @@ const EVERY: Duration = Duration::from_secs(5);
 const ANSWER_TIME: Duration = Duration::from_millis(500);
 
 /// Lists panes until the daemon ends. Nothing is asked while nobody waits in a pane.
-pub(crate) async fn follow(core: Core, mut stop: watch::Receiver<bool>) {
-    tokio::select! {
-        () = list_again_and_again(&core) => {}
-        () = stopped(&mut stop) => {}
-    }
+pub(crate) async fn follow(core: Core, stop: watch::Receiver<bool>) {
+    until_stopped(list_again_and_again(&core), stop).await;
 }
 
 async fn list_again_and_again(core: &Core) {

@@ -125,6 +125,14 @@ pub(crate) async fn stopped(stop: &mut watch::Receiver<bool>) {
     drop(stop.wait_for(|stop| *stop).await);
 }
 
+/// Works until the daemon is told to end.
+pub(crate) async fn until_stopped(work: impl Future<Output = ()>, mut stop: watch::Receiver<bool>) {
+    tokio::select! {
+        () = work => {}
+        () = stopped(&mut stop) => {}
+    }
+}
+
 impl Default for Stop {
     fn default() -> Stop {
         Stop::new()

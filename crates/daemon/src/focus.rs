@@ -16,7 +16,7 @@ use tokio::time::{sleep, timeout};
 use crate::attention::Source;
 use crate::clock;
 use crate::closed::sockets;
-use crate::config::stopped;
+use crate::config::until_stopped;
 use crate::core::Core;
 
 /// So many questions follow a change, so far apart: the call for a wait is made within this time (the grace period).
@@ -28,11 +28,8 @@ const PAUSE: Duration = Duration::from_millis(300);
 const ANSWER_TIME: Duration = Duration::from_millis(500);
 
 /// Follows the attention events until the daemon ends.
-pub(crate) async fn follow(core: Core, told: Arc<Source>, mut stop: watch::Receiver<bool>) {
-    tokio::select! {
-        () = ask_after_changes(&core, &told) => {}
-        () = stopped(&mut stop) => {}
-    }
+pub(crate) async fn follow(core: Core, told: Arc<Source>, stop: watch::Receiver<bool>) {
+    until_stopped(ask_after_changes(&core, &told), stop).await;
 }
 
 async fn ask_after_changes(core: &Core, told: &Source) {

@@ -17,6 +17,7 @@ mod closed;
 mod config;
 mod convert;
 mod core;
+mod engine_loop;
 mod error;
 mod focus;
 mod frames;

@@ -22,7 +22,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::agents::Agents;
 use crate::clock;
-use crate::config::stopped;
+use crate::config::until_stopped;
 use crate::core::Core;
 
 /// Between two looks.
@@ -42,11 +42,8 @@ const FRESH_MS: u64 = 500;
 const STEP_TIME: Duration = Duration::from_secs(5);
 
 /// Looks at panes until the daemon ends.
-pub(crate) async fn follow(core: Core, agents: Agents, mut stop: watch::Receiver<bool>) {
-    tokio::select! {
-        () = look_again_and_again(&core, &agents) => {}
-        () = stopped(&mut stop) => {}
-    }
+pub(crate) async fn follow(core: Core, agents: Agents, stop: watch::Receiver<bool>) {
+    until_stopped(look_again_and_again(&core, &agents), stop).await;
 }
 
 async fn look_again_and_again(core: &Core, agents: &Agents) {

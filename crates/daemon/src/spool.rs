@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use herdbook_engine::HookDelivery;
 use herdbook_wire::PROTOCOL_VERSION;
+use herdbook_wire::clock::boot_prefix;
 use herdbook_wire::spool::{self, Entry, Lost, ReadError};
 
 use crate::clock;
@@ -50,7 +51,7 @@ impl Drain {
         drop(spool::recover_temps(&dir, clock::wall_ms(), TEMP_AGE_MS));
         Drain {
             dir,
-            boot: clock::boot_prefix(),
+            boot: boot_prefix(),
             kept: Arc::new(kept),
             foreign: HashMap::new(),
             later: HashSet::new(),

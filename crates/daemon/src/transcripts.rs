@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use crate::agents::{Agents, Rollout};
-use crate::config::stopped;
+use crate::config::until_stopped;
 use crate::core::Core;
 
 /// Between two looks.
@@ -28,17 +28,9 @@ const FOLDERS: usize = 16;
 const HEAD_BYTES: usize = 256 << 10;
 
 /// Follows the transcripts until the daemon ends.
-pub(crate) async fn follow(
-    core: Core,
-    agents: Agents,
-    home: Option<PathBuf>,
-    mut stop: watch::Receiver<bool>,
-) {
+pub(crate) async fn follow(core: Core, agents: Agents, home: Option<PathBuf>, stop: watch::Receiver<bool>) {
     let own = home.map(|home| home.join(".codex/sessions"));
-    tokio::select! {
-        () = look_again_and_again(&core, &agents, own.as_deref()) => {}
-        () = stopped(&mut stop) => {}
-    }
+    until_stopped(look_again_and_again(&core, &agents, own.as_deref()), stop).await;
 }
 
 async fn look_again_and_again(core: &Core, agents: &Agents, own: Option<&Path>) {
@@ -71,8 +63,11 @@ async fn look_again_and_again(core: &Core, agents: &Agents, own: Option<&Path>) 
 
 /// The rollouts that running Codexes have open, as far as they lie in the folders that hooks named or the human's own.
 fn rollouts(agents: &Agents, roots_of_codex: &[PathBuf]) -> Vec<Rollout> {
-    let allowed: Vec<PathBuf> = roots_of_codex.iter().flat_map(|root| roots(root)).collect();
     let mut rollouts = agents.rollouts();
+    if rollouts.is_empty() {
+        return rollouts;
+    }
+    let allowed: Vec<PathBuf> = roots_of_codex.iter().flat_map(|root| roots(root)).collect();
     rollouts.retain(|rollout| allowed.contains(&rollout.root));
     rollouts
 }

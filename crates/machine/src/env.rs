@@ -1,4 +1,4 @@
-//! The environment: every variable we look at, and the one place that looks.
+//! The environment: the variables that are read by name here, and the one place of this crate that looks.
 
 use std::ffi::OsString;
 
@@ -6,8 +6,6 @@ use std::ffi::OsString;
 pub const PATH: &str = "PATH";
 /// The user's home folder.
 pub const HOME: &str = "HOME";
-/// Kind of terminal; a tmux client needs it to attach.
-pub const TERM: &str = "TERM";
 /// Set by tmux for what runs inside it: `socket,server pid,session number`.
 pub const TMUX: &str = "TMUX";
 /// Set by tmux for what runs inside it: the pane's id.
@@ -20,12 +18,6 @@ pub const XDG_STATE_HOME: &str = "XDG_STATE_HOME";
 pub const XDG_RUNTIME_DIR: &str = "XDG_RUNTIME_DIR";
 /// Folder of settings, `$HOME/.config` if unset.
 pub const XDG_CONFIG_HOME: &str = "XDG_CONFIG_HOME";
-/// Our state folder, if not the default.
-pub const HERDBOOK_STATE: &str = "HERDBOOK_STATE";
-/// Our socket, if not the default.
-pub const HERDBOOK_SOCKET: &str = "HERDBOOK_SOCKET";
-/// Address of our HTTP port, if not the default.
-pub const HERDBOOK_ADDR: &str = "HERDBOOK_ADDR";
 
 /// What a program that we run gets of our environment (overview D15): enough to be found and to find its own files.
 pub const PASSED_ON: &[&str] = &[PATH, HOME];

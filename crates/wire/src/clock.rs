@@ -41,7 +41,7 @@ pub(crate) fn unix_ms_of(time: SystemTime) -> u64 {
 }
 
 /// Returns the first 32 bits of the boot id, or 0 where the system tells none.
-pub(crate) fn boot_prefix() -> u32 {
+pub fn boot_prefix() -> u32 {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     id.get(..8).and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or(0)
 }

@@ -173,7 +173,6 @@ impl Daemon {
         items.map(|item| item["session_id"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// Sends a frame and reads the answer.
     /// Delivers a call. On a busy machine the daemon may miss the hook's time and say "spool": then the call is sent
     /// again, as the spool would, and its delivery id keeps it from counting twice.
     pub fn frame(&self, delivery: &Delivery) -> Answer {

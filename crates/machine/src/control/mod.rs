@@ -25,16 +25,12 @@ use blocks::{Block, Blocks, Broken};
 /// Fields of a pane in a cycle. Free text comes last.
 const FIELDS: &[&str] = &[
     "pane_id",
-    "pane_pid",
     "pane_width",
     "pane_height",
     "cursor_x",
     "cursor_y",
-    "history_size",
-    "window_activity",
     "pane_in_mode",
     "pane_dead",
-    "pane_current_command",
     "pane_title",
 ];
 
@@ -78,22 +74,14 @@ impl From<RunError> for ControlError {
 pub struct PaneRow {
     /// Pane id.
     pub id: String,
-    /// The process tmux started in it.
-    pub pid: u32,
     /// Columns and rows.
     pub size: (u32, u32),
     /// The cursor: column and row from 0.
     pub cursor: (u32, u32),
-    /// Rows that went out of sight above.
-    pub history: u64,
-    /// When its window last printed something, Unix seconds.
-    pub active_at: u64,
     /// A human looks through its history, or a menu is open.
     pub in_mode: bool,
     /// Its program has ended and the pane stays.
     pub is_dead: bool,
-    /// Foreground command.
-    pub command: String,
     /// Title, not cleaned.
     pub title: String,
 }
@@ -257,14 +245,10 @@ fn pane_row(row: &BTreeMap<String, FieldValue>) -> PaneRow {
     let small = |name: &str| u32::try_from(number(row, name)).unwrap_or(u32::MAX);
     PaneRow {
         id: text(row, "pane_id"),
-        pid: small("pane_pid"),
         size: (small("pane_width"), small("pane_height")),
         cursor: (small("cursor_x"), small("cursor_y")),
-        history: number(row, "history_size"),
-        active_at: number(row, "window_activity"),
         in_mode: number(row, "pane_in_mode") != 0,
         is_dead: number(row, "pane_dead") != 0,
-        command: text(row, "pane_current_command"),
         title: text(row, "pane_title"),
     }
 }
