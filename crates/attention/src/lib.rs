@@ -3,7 +3,7 @@
 //! Pure: observations, posted events and human acts go in with a [`Moment`]; [`Transition`]s come out, and the queue
 //! can be read at any time. It knows no host and no journal format. Start with [`Attention`], then `fold.rs` and `turn.rs`
 //! for the rules about hooks, `transcript.rs` for transcripts, `screen.rs` for panes, `posted.rs` for normalized events,
-//! `queue.rs` for the order.
+//! `queue.rs` for the order, `time.rs` for what time alone changes.
 
 mod child;
 mod fold;
@@ -14,6 +14,7 @@ mod posted;
 mod queue;
 mod screen;
 mod session;
+mod time;
 mod transcript;
 mod turn;
 
