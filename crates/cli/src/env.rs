@@ -25,8 +25,6 @@ pub struct Env {
     pub tmpdir: Option<OsString>,
     /// `TMUX_TMPDIR`: the folder above tmux's sockets, `/tmp` if unset.
     pub tmux_tmpdir: Option<OsString>,
-    /// `XDG_CONFIG_HOME`: settings, `~/.config` if unset.
-    pub xdg_config_home: Option<OsString>,
     /// `PATH`: where `demo` finds tmux, `install` the hosts, and `up` what the daemon shall find.
     pub path: Option<OsString>,
     /// The variables that move hosts' settings folders (`CLAUDE_CONFIG_DIR`, …), as far as they are set.
@@ -48,7 +46,6 @@ impl Env {
                 .filter(|columns| *columns >= 20),
             tmpdir: variable("TMPDIR"),
             tmux_tmpdir: variable("TMUX_TMPDIR"),
-            xdg_config_home: variable("XDG_CONFIG_HOME"),
             path: variable("PATH"),
             host_homes: HOSTS
                 .iter()

@@ -117,7 +117,7 @@ fn cells(row: &Row, name: &str, home: Option<&str>, now_ms: u64) -> Vec<Line> {
 }
 
 fn pane(row: &Row) -> Line {
-    let pane = row.entry.as_ref().and_then(|entry| entry.pane.as_ref()).or(row.session.pane.as_ref());
+    let pane = row.pane();
     match pane {
         None => Line::new().styled("-", Style::Dim),
         Some(pane) if row.session.pane_uncertain => Line::new().text(&pane.pane, Style::Plain).own("?"),

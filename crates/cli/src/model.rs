@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use herdbook_api::v1::{Agent, Item, Session};
+use herdbook_api::v1::{Agent, Item, Pane, Session};
 
 /// One session as a person sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,6 +28,16 @@ impl Row {
     /// of a posted session is its producer's clock.
     pub fn since(&self) -> u64 {
         self.session.since_at
+    }
+
+    /// Returns the pane to go to: that of the wait, else the session's.
+    pub fn pane(&self) -> Option<&Pane> {
+        self.entry.as_ref().and_then(|entry| entry.pane.as_ref()).or(self.session.pane.as_ref())
+    }
+
+    /// True when its pane is a hint only.
+    pub fn is_pane_guess(&self) -> bool {
+        self.entry.as_ref().map_or(self.session.pane_uncertain, |entry| entry.pane_uncertain)
     }
 }
 

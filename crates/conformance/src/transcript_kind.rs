@@ -279,7 +279,6 @@ impl Bench {
         let pending: u64 = self.files.keys().map(|path| pending(path, &self.files)).sum();
         json!({
             "new": since.new,
-            "changed": [],
             "live": since.live,
             "moved": since.moved,
             "texts": since.texts,
@@ -291,7 +290,6 @@ impl Bench {
             "skipped": self.skipped,
             "skipped_big": self.skipped_big,
             "resets": self.resets,
-            "warnings": [],
             "pending": pending,
             "session": sessions.first(),
             "sessions": sessions,

@@ -225,10 +225,8 @@ impl Due {
         let mut due = Due::default();
         for call in captured {
             let native = call.get("native").unwrap_or(&Value::Null);
-            let told = call.get("argv").and_then(Value::as_array).into_iter().flatten();
-            let told = told.filter_map(Value::as_str).find_map(|arg| arg.strip_prefix("event:"));
-            let event = told.unwrap_or_else(|| lines::text(native, "hook_event_name"));
-            let event = if host == "copilot" { copilot_name(event) } else { event.to_owned() };
+            let event = crate::timeline::name_of(call);
+            let event = if host == "copilot" { copilot_name(&event) } else { event };
             // Lines without a tag are the capture's own notes.
             if call.get("tag").is_none() || !is_installed(&event) {
                 continue;

@@ -110,7 +110,7 @@ fn is_kill(mark: &Value) -> bool {
 }
 
 /// The native event name of a captured call: the argument where the payload does not say it.
-fn name_of(hook: &Value) -> String {
+pub(crate) fn name_of(hook: &Value) -> String {
     let words = hook.get("argv").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
     let told = words.into_iter().find_map(|word| word.strip_prefix("event:"));
     told.or_else(|| hook.get("native")?.get("hook_event_name")?.as_str()).unwrap_or("?").to_owned()

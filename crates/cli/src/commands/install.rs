@@ -97,8 +97,7 @@ impl Work for Install {
     ) -> Result<(), Refusal> {
         let host = change.target.table.host;
         if let Some(copy) = change.install(receipts)? {
-            let copy = show::short(&copy, context.env.home());
-            show::host(context.printer, host, &format!("copy of the file as it was: {copy}"));
+            show::kept(context.printer, host, &copy, context.env.home());
         }
         let rest = trust::after_install(Trust { target: &change.target, backups: &receipts.backups }, agreed);
         let restart = || format!("restart running sessions of {}", change.target.table.title);

@@ -138,7 +138,7 @@ fn visit(
     screen: &mut Screen,
 ) -> Result<Visit, Problem> {
     let entry = row.entry.as_ref();
-    let Some(pane) = entry.and_then(|entry| entry.pane.as_ref()).or(row.session.pane.as_ref()) else {
+    let Some(pane) = row.pane() else {
         return Ok(Visit::NotThere("no pane is known for it".to_owned()));
     };
     let arrival = go(whereabouts, pane, || screen.close())?;
@@ -150,7 +150,7 @@ fn visit(
                 let _ = Trail::after(old, from, pane.clone()).keep(&context.env);
             }
             whereabouts.arrived(client, pane);
-            let is_guess = entry.map_or(row.session.pane_uncertain, |entry| entry.pane_uncertain);
+            let is_guess = row.is_pane_guess();
             let guess = if is_guess { " (the pane is a guess: look before you type)" } else { "" };
             let ask = entry.map(|entry| entry.ask.as_str()).unwrap_or_default();
             whereabouts.show(&format!("{} {ask}{guess}", row.key()), is_guess);

@@ -105,8 +105,7 @@ impl Work for Uninstall {
         let trust = Trust { target: &change.target, backups: &receipts.backups };
         let rest = trust::before_uninstall(trust, text, agreed);
         if let Some(copy) = change.uninstall(receipts)? {
-            let copy = show::short(&copy, context.env.home());
-            show::host(context.printer, host, &format!("copy of the file as it was: {copy}"));
+            show::kept(context.printer, host, &copy, context.env.home());
         }
         if let Some(rest) = rest {
             show::host(context.printer, host, &format!("next: {rest}"));

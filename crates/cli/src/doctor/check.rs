@@ -147,3 +147,12 @@ impl Check {
         self
     }
 }
+
+/// So many names are told of a list.
+const NAMED: usize = 4;
+
+/// The first names of a list.
+pub fn some(names: &[impl AsRef<str>]) -> String {
+    let shown = names.iter().take(NAMED).map(AsRef::as_ref).collect::<Vec<_>>().join(", ");
+    if names.len() > NAMED { format!("{shown}, …") } else { shown }
+}

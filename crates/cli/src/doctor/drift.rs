@@ -4,7 +4,7 @@ use herdbook_api::v1::HostHooks;
 use herdbook_events::Family;
 use herdbook_hosts::{HostTable, Install};
 
-use super::check::{Check, finding};
+use super::check::{Check, finding, some};
 use crate::text::counted;
 
 /// After so many turns an event that every turn has must have come.
@@ -13,9 +13,6 @@ const TURNS: u64 = 5;
 const TOOLS: u64 = 20;
 /// What came before that time is not told any more.
 const RECENT_MS: u64 = 7 * 24 * 60 * 60 * 1_000;
-/// So many unknown names are spelt out.
-const NAMED: usize = 4;
-
 /// Looks for drift in what one host sent.
 ///
 /// An event counts as never seen only where every turn has one: after 5 turns there must have been a prompt and a turn
@@ -97,11 +94,6 @@ fn unknown(table: &HostTable, sent: &HostHooks, is_recent: &dyn Fn(u64) -> bool)
     let words = format!("sends what this version does not know, {}", parts.join("; "));
     let check = Check::warning(table.host, finding::UNKNOWN_SENT, words);
     Some(check.fix("nothing is lost; look for a newer Herdbook"))
-}
-
-fn some(names: &[&str]) -> String {
-    let shown = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
-    if names.len() > NAMED { format!("{shown}, …") } else { shown }
 }
 
 #[cfg(test)]

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use herdbook_api::v1::{HookEvent, HostHooks};
 use herdbook_hosts::{Form, HostTable, settings};
 
-use super::check::{Check, Level, Mend, finding};
+use super::check::{Check, Level, Mend, finding, some};
+use crate::setup::program::is_program;
 use crate::text::{age, counted};
 
-/// So many names of missing events are spelt out.
-const NAMED: usize = 4;
 /// So many different events must have come twice: a single one may be the agent's own doing (case F-006).
 const TWICE: usize = 3;
 
@@ -192,12 +191,6 @@ fn is_same(one: &Path, other: &Path) -> bool {
     one == other || real(one).is_some_and(|one| Some(one) == real(other))
 }
 
-/// True for a file that can be run.
-pub fn is_program(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-    std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-}
-
 /// Every event that the installed client knows must be registered in one of the files. A plugin forwards all.
 fn missing(facts: &Facts) -> Option<Check> {
     if let Form::Plugin(_) = facts.table.setup.form {
@@ -211,9 +204,7 @@ fn missing(facts: &Facts) -> Option<Check> {
     if missing.is_empty() {
         return None;
     }
-    let shown = missing.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
-    let more = if missing.len() > NAMED { ", …" } else { "" };
-    let words = format!("{} not registered: {shown}{more}", counted(missing.len() as u64, "event"));
+    let words = format!("{} not registered: {}", counted(missing.len() as u64, "event"), some(&missing));
     let check = Check::warning(facts.table.host, finding::MISSING_EVENTS, words);
     Some(if facts.user.ours.is_empty() {
         check.fix(format!("{} --project", facts.install()))
@@ -307,9 +298,7 @@ fn trust(facts: &Facts) -> Option<Check> {
 }
 
 fn names(names: &[String], noun: &str) -> String {
-    let shown = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
-    let more = if names.len() > NAMED { ", …" } else { "" };
-    format!("{} ({shown}{more})", counted(names.len() as u64, noun))
+    format!("{} ({})", counted(names.len() as u64, noun), some(names))
 }
 
 /// That a file is there proves nothing: an event must have come since it was written (case F-115).

@@ -141,7 +141,8 @@ impl Look<'_> {
     }
 }
 
-/// Asks the host whether it runs our entries in the user's settings, or in a project's. Only Codex has to be asked (hosts NOTES 10); it answers in a limited time.
+/// Asks the host whether it runs our entries in the user's settings, or in a project's. Only Codex has to be asked (see
+/// [`crate::setup::codex`]); it answers in a limited time.
 fn trust(target: &Target, project: Option<&Path>) -> Trust {
     let (Some(program), "codex") = (&target.program, target.table.host) else { return Trust::NotNeeded };
     let codex = Codex { program, home: &target.home, project, env: &[] };

@@ -1,7 +1,7 @@
 //! `herdbook doctor`: what is looked at, and what is made of it.
 //!
-//! `service`, `folder`, `hosts` and `drift` turn facts into checks and ask nobody; `look` gathers the facts about the
-//! hosts; `mend` does what `--fix` may do. Start with [`examine`].
+//! `service`, `folder`, `hosts`, `drift` and `terminals` make checks, the first two by asking the daemon and looking at the
+//! folder; `look` gathers the facts about the hosts; `mend` does what `--fix` may do. Start with [`examine`].
 
 mod check;
 mod drift;

@@ -258,7 +258,7 @@ mod tests {
         let home = scratch.path().canonicalize().unwrap();
         let receipts = Receipts::of(&home.join("state"));
         let target = || Target {
-            table: herdbook_hosts::HOSTS.iter().find(|table| table.host == "claude").unwrap(),
+            table: herdbook_hosts::table("claude").unwrap(),
             home: home.join(".claude"),
             project: None,
             file: home.join(".claude/settings.json"),

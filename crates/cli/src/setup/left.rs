@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use herdbook_hosts::{HOSTS, HostTable, settings};
+use herdbook_hosts::{HostTable, settings};
 use herdbook_wire::paths::state_dir;
 
 use super::receipt::{PROJECT, Receipt, Receipts};
@@ -56,11 +56,11 @@ pub fn tell(context: &mut Context<'_>) -> Result<(), Problem> {
 
 /// Returns the host, when our entries are in its file.
 fn still_in(receipt: &Receipt) -> Option<&'static HostTable> {
-    let table = HOSTS.iter().find(|table| table.host == receipt.host)?;
+    let table = herdbook_hosts::table(&receipt.host)?;
     // A pipe in its place would keep us waiting.
     let bytes = Some(&receipt.path).filter(|path| path.is_file()).and_then(|path| fs::read(path).ok())?;
     let entries = settings::list(table, settings::text(&bytes).ok()?).ok()?;
-    (!entries.is_empty()).then_some(*table)
+    (!entries.is_empty()).then_some(table)
 }
 
 /// How to reach a file that the same command without more does not reach.

@@ -19,3 +19,16 @@ pub mod systemd;
 pub mod target;
 pub mod tmux;
 pub mod trust;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use herdbook_wire::env::Env as Places;
+
+/// Returns where programs keep their settings: `XDG_CONFIG_HOME`, else `.config` in the home. A path that is not absolute
+/// counts as not set.
+fn config_folder(places: &Places) -> Option<PathBuf> {
+    let absolute =
+        |value: &Option<OsString>| value.as_ref().map(PathBuf::from).filter(|path| path.is_absolute());
+    absolute(&places.xdg_config_home).or_else(|| Some(absolute(&places.home)?.join(".config")))
+}

@@ -71,6 +71,7 @@ pub fn version(program: &Path) -> Option<String> {
     find_version(&text).map(str::to_owned)
 }
 
-fn is_program(path: &Path) -> bool {
+/// True for a file that can be run.
+pub fn is_program(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }

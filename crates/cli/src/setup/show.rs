@@ -26,6 +26,11 @@ pub fn refusal(printer: &mut Printer, host: &'static str, refusal: &Refusal) {
         .say(&begin(host).styled("error:", Style::Alarm).own(" ").text(&refusal.to_string(), Style::Plain));
 }
 
+/// Tells where a file lies as it was before.
+pub fn kept(printer: &mut Printer, host_name: &'static str, copy: &Path, home: Option<&str>) {
+    host(printer, host_name, &format!("copy of the file as it was: {}", short(copy, home)));
+}
+
 /// Tells what to look out for.
 pub fn warning(printer: &mut Printer, words: &str) {
     printer.say(&Line::new().styled("warning:", Style::Alarm).own(" ").text(words, Style::Plain));

@@ -1,6 +1,6 @@
 //! The daemon as a unit of the user's systemd: two files, written whole, and never over a file of somebody else.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,6 +9,8 @@ use std::time::Duration;
 use herdbook_machine::{ManagerError, UserManager, replace_file};
 use herdbook_wire::env::Env as Places;
 use herdbook_wire::paths::{sockets, state_dir};
+
+use super::config_folder;
 
 /// The unit that runs the daemon.
 pub const SERVICE: &str = "herdbook.service";
@@ -229,11 +231,7 @@ pub fn remove(places: &Places) -> Result<Vec<PathBuf>, UnitsError> {
 
 /// Returns where the user's units lie (systemd.unit(5)).
 fn unit_folder(places: &Places) -> Option<PathBuf> {
-    let absolute =
-        |value: &Option<OsString>| value.as_ref().map(PathBuf::from).filter(|path| path.is_absolute());
-    let config =
-        absolute(&places.xdg_config_home).or_else(|| Some(absolute(&places.home)?.join(".config")))?;
-    Some(config.join("systemd/user"))
+    Some(config_folder(places)?.join("systemd/user"))
 }
 
 /// Returns the text of a file of ours; nothing where there is no file.

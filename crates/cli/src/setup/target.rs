@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use herdbook_hosts::{HOSTS, HostTable};
 
+use super::config_folder;
 use super::program;
 use crate::env::Env;
 use crate::error::Problem;
@@ -73,8 +74,7 @@ pub fn targets(
             Some(PathBuf::from(value)).filter(|folder| folder.is_absolute())
         });
         let usual = if setup.home.xdg {
-            let config = env.places.xdg_config_home.as_ref().map(PathBuf::from);
-            config.filter(|folder| folder.is_absolute()).unwrap_or_else(|| user_home.join(".config"))
+            config_folder(&env.places).unwrap_or_else(|| user_home.join(".config"))
         } else {
             user_home.clone()
         };

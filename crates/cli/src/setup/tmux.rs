@@ -28,6 +28,7 @@ use crate::env::Env;
 use crate::error::{Problem, whole};
 use crate::exit::Exit;
 use crate::printer::{Line, Style};
+use crate::setup::receipt::Receipts;
 
 pub use self::file::Refusal;
 pub use self::keys::Keys;
@@ -342,10 +343,9 @@ fn say(context: &mut Context<'_>, words: &'static str, path: &Path) {
 
 /// A file in the private state folder: a configuration may lie in a repository of dotfiles, where a copy is litter.
 fn backup_path(context: &Context<'_>, config: &Path) -> Result<PathBuf, Problem> {
-    let folder = state_dir(&context.env.places)?.join("backups");
-    if let Some(state) = folder.parent() {
-        private_dir(state)?;
-    }
+    let state = state_dir(&context.env.places)?;
+    private_dir(&state)?;
+    let folder = Receipts::of(&state).backups;
     private_dir(&folder)?;
     let name = config.file_name().unwrap_or_default().to_string_lossy();
     Ok(folder.join(format!("{}-{}", name.trim_start_matches('.'), now_ms())))

@@ -120,8 +120,8 @@ fn ask(picker: &Picker, width: usize, height: usize) -> Vec<Line> {
     let Some(row) = picker.chosen_row() else { return Vec::new() };
     let item = row.entry.as_ref();
     let mut head = Line::new().text(row.key(), Style::Name);
-    if let Some(pane) = item.and_then(|item| item.pane.as_ref()).or(row.session.pane.as_ref()) {
-        let is_guess = item.map_or(row.session.pane_uncertain, |item| item.pane_uncertain);
+    if let Some(pane) = row.pane() {
+        let is_guess = row.is_pane_guess();
         head = head.own("  pane ").text(&pane.pane, Style::Plain).own(if is_guess { "?" } else { "" });
     } else {
         head = head.own("  no pane known");

@@ -212,7 +212,7 @@ impl Picker {
     fn first_choice(&self) -> usize {
         let here = self.here.as_ref();
         let is_here = |row: &Row| {
-            let pane = row.entry.as_ref().and_then(|entry| entry.pane.as_ref()).or(row.session.pane.as_ref());
+            let pane = row.pane();
             here.zip(pane).is_some_and(|(here, pane)| is_same_pane(here, pane))
         };
         self.visible().iter().position(|row| !is_here(row)).unwrap_or(0)

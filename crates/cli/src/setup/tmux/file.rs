@@ -9,6 +9,7 @@ use super::bindings::{Bound, of_config, sources};
 use super::block::{Damage, find};
 use super::servers::Running;
 use crate::env::Env;
+use crate::setup::config_folder;
 
 /// A configuration is not longer.
 const LONGEST: u64 = 4 << 20;
@@ -139,9 +140,8 @@ impl ConfigFile {
 pub fn candidates(env: &Env, servers: &[Running]) -> Result<Vec<PathBuf>, Refusal> {
     let home = env.places.home.as_ref().map(PathBuf::from).filter(|home| home.is_absolute());
     let home = home.ok_or(Refusal::NoHome)?;
-    let settings = env.xdg_config_home.as_ref().map(PathBuf::from).filter(|folder| folder.is_absolute());
-    let usual =
-        [home.join(".tmux.conf"), settings.unwrap_or_else(|| home.join(".config")).join("tmux/tmux.conf")];
+    let settings = config_folder(&env.places).unwrap_or_else(|| home.join(".config"));
+    let usual = [home.join(".tmux.conf"), settings.join("tmux/tmux.conf")];
     // The administrator's is for everybody.
     let read_by = |servers: &[Running]| -> Vec<PathBuf> {
         let files = servers.iter().flat_map(Running::config_files);
