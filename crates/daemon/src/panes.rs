@@ -51,9 +51,9 @@ async fn look_again_and_again(core: &Core, agents: &Agents) {
     loop {
         let asked = core.look(|engine, now| (engine.watched_panes(now), engine.claims())).await;
         let Ok((mut wanted, claims)) = asked else { return };
-        // Each with a process to look up.
         let own = agents.clone();
         let looked = tokio::task::spawn_blocking(move || {
+            // Each has a process to look up.
             for (host, pane) in own.panes_without_hooks(&claims) {
                 if wanted.iter().all(|known| !known.pane.may_be(&pane)) {
                     wanted.push(WatchedPane { pane, host, waits: false, found: false });

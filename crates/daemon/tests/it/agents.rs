@@ -2,33 +2,14 @@
 
 use std::path::Path;
 use std::process::{Child, Stdio};
-use std::time::Duration;
 
 use herdbook_api::v1::Agent;
-use herdbook_machine::{Command, Proc};
+use herdbook_machine::Proc;
 use herdbook_wire::{Answer, Delivery, Origin, Process, Tty};
 use serde_json::json;
 
 use crate::support::{Daemon, Scratch, claude, wait_until};
-
-/// A private tmux server in a scratch folder; it ends with the test.
-struct Server(String);
-
-impl Server {
-    fn run(&self, args: &[&str]) -> String {
-        let command = Command::new("tmux").args(["-S", &self.0, "-f", "/dev/null"]).args(args);
-        let output = command.env("TERM", "xterm-256color").timeout(Duration::from_secs(10)).run().unwrap();
-        assert!(output.is_success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8_lossy(&output.stdout).trim().to_owned()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // It may be gone.
-        let _ = Command::new("tmux").args(["-S", &self.0, "kill-server"]).run();
-    }
-}
+use crate::tmux::{Server, has_tmux};
 
 /// Ends with the test, since nobody writes to it any more.
 struct AppServer(Child);
@@ -51,17 +32,14 @@ impl Drop for AppServer {
 
 #[test]
 fn sessions_of_a_shared_server_account_for_their_agents_and_their_pane_is_a_guess() {
-    if Command::new("tmux").arg("-V").run().is_err() {
-        println!(
-            "skipped: sessions_of_a_shared_server_account_for_their_agents_and_their_pane_is_a_guess: no tmux"
-        );
+    if !has_tmux("sessions_of_a_shared_server_account_for_their_agents_and_their_pane_is_a_guess") {
         return;
     }
     let scratch = Scratch::new();
     let folder = scratch.dir.path().canonicalize().unwrap();
     let program = folder.join("codex");
     std::os::unix::fs::symlink("/bin/sh", &program).unwrap();
-    let tmux = Server(folder.join("tmux").display().to_string());
+    let tmux = Server { socket: folder.join("tmux").display().to_string() };
     let agent =
         format!("cd {} && exec {} -c 'while read line; do :; done'", folder.display(), program.display());
     let pane = || tmux.run(&["new-session", "-d", "-P", "-F", "#{pane_id}", "-x", "80", "-y", "20", &agent]);
@@ -81,8 +59,10 @@ fn sessions_of_a_shared_server_account_for_their_agents_and_their_pane_is_a_gues
     // Whoever types, the hooks name the pane in which the server was started, and its terminal while that lives.
     let tty = Tty::Named(tmux.run(&["display-message", "-p", "-t", &first, "#{pane_tty}"]));
     let turn = |delivery: u128, session: &str| {
-        let vars =
-            vec![("TMUX".into(), format!("{},{server_pid},0", tmux.0)), ("TMUX_PANE".into(), first.clone())];
+        let vars = vec![
+            ("TMUX".into(), format!("{},{server_pid},0", tmux.socket)),
+            ("TMUX_PANE".into(), first.clone()),
+        ];
         let ancestors = vec![Process { pid: app_server.0.id(), start: Some(start) }];
         let origin = Origin { ancestors, tty: tty.clone(), vars, ..Origin::default() };
         let more = json!({ "cwd": folder, "permission_mode": "default", "turn_id": "t" });

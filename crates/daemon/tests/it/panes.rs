@@ -1,12 +1,10 @@
 //! What hooks do not say, and panes do; with a real tmux.
 
-use std::time::Duration;
-
-use herdbook_machine::Command;
 use herdbook_wire::Answer;
 use serde_json::json;
 
 use crate::support::{Daemon, Scratch, claude, wait_until};
+use crate::tmux::{Server, has_tmux};
 
 const DIALOG: &str = "● Bash(make)\n\n────────────────────────\n Bash command\n\n   make\n\n Do you want to proceed?\n \
                       ❯ 1. Yes\n   2. No\n\n Esc to cancel · Tab to amend\n";
@@ -15,7 +13,7 @@ const WORK: &str = "● Bash(make)\n\n✻ Brewing… (3s · ↓ 12 tokens)\n\n�
 
 /// A stand-in for an agent in a pane of a private server; both end with the test.
 struct Agent {
-    socket: String,
+    tmux: Server,
     id: &'static str,
     vars: Vec<(String, String)>,
 }
@@ -28,24 +26,16 @@ impl Agent {
         let (socket, dialog, work) = (place(id), place("dialog"), place("work"));
         std::fs::write(&dialog, DIALOG).unwrap();
         std::fs::write(&work, WORK).unwrap();
-        let mut agent = Agent { socket, id, vars: Vec::new() };
+        let mut agent = Agent { tmux: Server { socket }, id, vars: Vec::new() };
         let shows = format!(
             "cat '{dialog}'; tmux wait-for allowed; printf '\\033[H\\033[2J'; cat '{work}'; exec sleep 600"
         );
         let format = "#{pid} #{pane_id}";
-        let made = agent.tmux(&["new-session", "-d", "-P", "-F", format, "-x", "90", "-y", "25", &shows]);
+        let made = agent.tmux.run(&["new-session", "-d", "-P", "-F", format, "-x", "90", "-y", "25", &shows]);
         let (pid, pane) = made.split_once(' ').unwrap();
-        let tmux = format!("{},{pid},0", agent.socket);
+        let tmux = format!("{},{pid},0", agent.tmux.socket);
         agent.vars = vec![("TMUX".into(), tmux), ("TMUX_PANE".into(), pane.into())];
         agent
-    }
-
-    fn tmux(&self, args: &[&str]) -> String {
-        let command = Command::new("tmux").args(["-u", "-S", &self.socket, "-f", "/dev/null"]).args(args);
-        let command = command.env("TERM", "xterm-256color").env("LC_ALL", "C.UTF-8");
-        let output = command.timeout(Duration::from_secs(20)).run().unwrap();
-        assert!(output.is_success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
     /// Its hooks ask for a permission.
@@ -65,19 +55,9 @@ impl Agent {
     }
 }
 
-impl Drop for Agent {
-    fn drop(&mut self) {
-        // It may be gone.
-        let _ = Command::new("tmux").args(["-S", &self.socket, "kill-server"]).run();
-    }
-}
-
 #[test]
 fn an_approval_that_no_hook_tells_is_seen_and_a_dead_server_settles_nothing() {
-    if Command::new("tmux").arg("-V").run().is_err() {
-        println!(
-            "skipped: an_approval_that_no_hook_tells_is_seen_and_a_dead_server_settles_nothing: no tmux"
-        );
+    if !has_tmux("an_approval_that_no_hook_tells_is_seen_and_a_dead_server_settles_nothing") {
         return;
     }
     let scratch = Scratch::new();
@@ -85,12 +65,12 @@ fn an_approval_that_no_hook_tells_is_seen_and_a_dead_server_settles_nothing() {
     let (seen, lost) = (Agent::start(&scratch, "seen"), Agent::start(&scratch, "lost"));
     seen.ask(&daemon, 1);
     lost.ask(&daemon, 11);
-    let clients = || seen.tmux(&["list-clients", "-F", "#{client_control_mode} #{client_readonly}"]);
+    let clients = || seen.tmux.run(&["list-clients", "-F", "#{client_control_mode} #{client_readonly}"]);
     wait_until("our client", || !clients().is_empty());
     assert_eq!(clients(), "1 1", "one lasting client, that can press no key");
-    lost.tmux(&["kill-server"]);
+    lost.tmux.run(&["kill-server"]);
     assert_eq!(seen.state(&daemon), "stuck permission");
-    seen.tmux(&["wait-for", "-S", "allowed"]);
+    seen.tmux.run(&["wait-for", "-S", "allowed"]);
     wait_until("the end of the wait", || seen.state(&daemon) == "working ");
     let why = daemon.client().why("claude-seen").unwrap();
     let told = why.evidence.iter().filter(|one| one.source == "pane");

@@ -55,8 +55,7 @@ fn a_passed_socket_is_served_beside_our_own_and_left_to_the_manager() {
     let mut id = 0;
     for socket in [&passed, &scratch.socket()] {
         id += 1;
-        let bytes = frame::encode(&stop_call(id, "one"));
-        assert!(matches!(send_frame(socket, &bytes), Some(Answer::Done | Answer::Spool)));
+        assert_eq!(daemon.frame_at(socket, &stop_call(id, "one")), Answer::Done);
     }
     assert_eq!(
         daemon.client().status().unwrap().sockets,

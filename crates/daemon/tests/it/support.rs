@@ -176,10 +176,15 @@ impl Daemon {
     /// Delivers a call. On a busy machine the daemon may miss the hook's time and say "spool": then the call is sent
     /// again, as the spool would, and its delivery id keeps it from counting twice.
     pub fn frame(&self, delivery: &Delivery) -> Answer {
+        self.frame_at(&self.socket, delivery)
+    }
+
+    /// Delivers a call over another of its sockets.
+    pub fn frame_at(&self, socket: &Path, delivery: &Delivery) -> Answer {
         let bytes = frame::encode(delivery);
         let started = Instant::now();
         loop {
-            let answer = send_frame(&self.socket, &bytes).unwrap();
+            let answer = send_frame(socket, &bytes).unwrap();
             if answer != Answer::Spool || started.elapsed() > LONG {
                 return answer;
             }

@@ -7,15 +7,27 @@ use herdbook_wire::{Answer, Delivery};
 
 use crate::support::{Scratch, stop_call, wait_until};
 
+/// True when there is a tmux; else the test says that it is skipped.
+pub fn has_tmux(test: &str) -> bool {
+    let is_there = Command::new("tmux").arg("-V").run().is_ok();
+    if !is_there {
+        println!("skipped: {test}: no tmux");
+    }
+    is_there
+}
+
 /// A private tmux server in a scratch folder; it ends with the test.
-struct Server {
-    socket: String,
+pub struct Server {
+    /// Its socket.
+    pub socket: String,
 }
 
 impl Server {
-    fn run(&self, args: &[&str]) -> String {
-        let command = Command::new("tmux").args(["-S", &self.socket, "-f", "/dev/null"]).args(args);
-        let output = command.env("TERM", "xterm-256color").timeout(Duration::from_secs(10)).run().unwrap();
+    /// Runs a tmux command there and returns what it printed.
+    pub fn run(&self, args: &[&str]) -> String {
+        let command = Command::new("tmux").args(["-u", "-S", &self.socket, "-f", "/dev/null"]).args(args);
+        let command = command.env("TERM", "xterm-256color").env("LC_ALL", "C.UTF-8");
+        let output = command.timeout(Duration::from_secs(20)).run().unwrap();
         assert!(output.is_success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
@@ -30,8 +42,7 @@ impl Drop for Server {
 
 #[test]
 fn nobody_is_called_to_the_pane_he_looks_at() {
-    if Command::new("tmux").arg("-V").run().is_err() {
-        println!("skipped: nobody_is_called_to_the_pane_he_looks_at: no tmux");
+    if !has_tmux("nobody_is_called_to_the_pane_he_looks_at") {
         return;
     }
     let scratch = Scratch::new();
@@ -67,8 +78,7 @@ fn nobody_is_called_to_the_pane_he_looks_at() {
 
 #[test]
 fn who_waits_in_a_pane_that_was_closed_is_not_first() {
-    if Command::new("tmux").arg("-V").run().is_err() {
-        println!("skipped: who_waits_in_a_pane_that_was_closed_is_not_first: no tmux");
+    if !has_tmux("who_waits_in_a_pane_that_was_closed_is_not_first") {
         return;
     }
     let scratch = Scratch::new();
