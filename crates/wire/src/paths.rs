@@ -73,6 +73,18 @@ pub fn state_dir(env: &Env) -> Result<PathBuf, PathError> {
     Ok(home.join(".local/state/herdbook"))
 }
 
+/// Returns the folder of the human's own settings: `herdbook` under `XDG_CONFIG_HOME`, else under `~/.config`.
+///
+/// # Errors
+/// See [`PathError`]. A relative XDG variable counts as not set, as the XDG specification asks.
+pub fn config_dir(env: &Env) -> Result<PathBuf, PathError> {
+    if let Some(dir) = absolute_or_unset(&env.xdg_config_home) {
+        return Ok(dir.join("herdbook"));
+    }
+    let home = absolute_or_unset(&env.home).ok_or(PathError::NoHome)?;
+    Ok(home.join(".config/herdbook"))
+}
+
 /// Returns the sockets in the order a client tries them: `HERDBOOK_SOCKET` alone where it is set; else `sock` in
 /// `HERDBOOK_STATE` alone where that is set; else `$XDG_RUNTIME_DIR/herdbook/sock` where that is set, then `sock` in
 /// the state folder. The daemon listens on all.
@@ -254,6 +266,17 @@ mod tests {
         let ours = [("HERDBOOK_STATE", "/t"), ("HERDBOOK_SOCKET", "/u/s"), ("XDG_RUNTIME_DIR", "/r")];
         assert_eq!(state_dir(&env(&ours)).unwrap(), Path::new("/t"));
         assert_eq!(sockets(&env(&ours)).unwrap(), [SocketPlace { path: "/u/s".into(), guarded: false }]);
+    }
+
+    #[test]
+    fn settings_of_the_human_lie_where_he_keeps_his() {
+        let own = config_dir(&env(&[("HOME", "/home/dev")])).unwrap();
+        assert_eq!(own, Path::new("/home/dev/.config/herdbook"));
+        let moved = config_dir(&env(&[("HOME", "/home/dev"), ("XDG_CONFIG_HOME", "/c")])).unwrap();
+        assert_eq!(moved, Path::new("/c/herdbook"));
+        let relative = config_dir(&env(&[("HOME", "/home/dev"), ("XDG_CONFIG_HOME", "c")])).unwrap();
+        assert_eq!(relative, own);
+        assert_eq!(config_dir(&env(&[])), Err(PathError::NoHome));
     }
 
     #[test]
