@@ -26,7 +26,8 @@ pub use news::{News, is_beside, news};
 pub use observe::observe;
 pub use project::{Projected, Salvage, cwd, idempotency_key, project};
 pub use table::{
-    Decode, Form, Home, HostTable, Identity, Install, Layout, Mapping, NativeEvent, Setup, Unit,
+    Decode, Form, Home, HostTable, Identity, Install, Layout, Mapping, NativeEvent, Setup, Switch,
+    Transcripts, Unit,
 };
 
 /// The hosts that have a table.

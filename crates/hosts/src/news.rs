@@ -11,9 +11,6 @@ use crate::{HOSTS, HostTable};
 /// So many new keys of one call are told: a payload may be made of nothing else.
 const MOST_FIELDS: usize = 64;
 
-/// Calls that are read although they are no hook events, so that no table lists them: Codex's older `notify`.
-const BESIDE: [(&str, &str); 1] = [("codex", "agent-turn-complete")];
-
 /// Keys under which payloads tell the client's version.
 const VERSION_KEYS: [&str; 3] = ["cursor_version", "client_version", "cli_version"];
 
@@ -46,7 +43,7 @@ pub fn news(event: &CanonicalEvent) -> News {
 
 /// True for a call that is read although its name is in no table.
 pub fn is_beside(host: &str, event: &str) -> bool {
-    BESIDE.contains(&(host, event))
+    crate::table(host).is_some_and(|table| table.beside.contains(&event))
 }
 
 fn known(host: &str) -> Option<&'static HashSet<&'static str>> {

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use crate::project::lower_hex;
-use crate::{canonical_text, claude, codex, copilot, cursor, droid, gemini, opencode};
+use crate::{HostTable, canonical_text};
 
 /// The longest message text kept from a host, in bytes.
 const MESSAGE_BYTES: usize = 4_096;
@@ -37,16 +37,8 @@ pub fn observe(event: &CanonicalEvent, origin: &Origin) -> Vec<Observation> {
     let Some(session) = event.session.as_deref().and_then(|id| SessionKey::hooked(&event.host, id)) else {
         return Vec::new();
     };
-    let reading = match event.host.as_str() {
-        "claude" => claude::signals::read(event, origin),
-        "codex" => codex::signals::read(event, origin),
-        "cursor" => cursor::signals::read(event, origin),
-        "gemini" => gemini::signals::read(event, origin),
-        "droid" => droid::signals::read(event, origin),
-        "copilot" => copilot::signals::read(event, origin),
-        "opencode" => opencode::signals::read(event, origin),
-        _ => return Vec::new(),
-    };
+    let Some(table) = crate::table(&event.host) else { return Vec::new() };
+    let reading = (table.signals)(event, origin);
     let mode = event.native_text("permission_mode");
     let transcript =
         || event.payload.text(Field::TranscriptPath).or_else(|| event.native_text("transcript_path"));
@@ -57,7 +49,7 @@ pub fn observe(event: &CanonicalEvent, origin: &Origin) -> Vec<Observation> {
             .and_then(|root| root.to_str().map(str::to_owned)),
         pane: pane(origin),
         pane_uncertain: reading.pane_uncertain,
-        process: process(&event.host, origin),
+        process: process(table, origin),
         terminal: origin.tty.clone(),
         attended: reading.attended,
         asks_nobody: mode.map(|mode| mode == "bypassPermissions" || mode == "dontAsk"),
@@ -113,13 +105,8 @@ fn pane(origin: &Origin) -> Option<PaneRef> {
 }
 
 /// The agent's process: the one the host names, where it is an ancestor; else the hook's parent, which may be a shell.
-fn process(host: &str, origin: &Origin) -> Option<Process> {
-    let variable = match host {
-        "opencode" => "OPENCODE_PID",
-        "copilot" => "COPILOT_LOADER_PID",
-        _ => "CLAUDE_PID",
-    };
-    let named: Option<u32> = origin.var(variable).and_then(|pid| pid.parse().ok());
+fn process(table: &HostTable, origin: &Origin) -> Option<Process> {
+    let named: Option<u32> = table.pid_var.and_then(|name| origin.var(name)?.parse().ok());
     origin.ancestors.iter().find(|ancestor| Some(ancestor.pid) == named).or(origin.ancestors.first()).copied()
 }
 

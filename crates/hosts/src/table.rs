@@ -1,6 +1,8 @@
 //! The form of a host's contract: one declarative table a host, from which everything else is derived.
 
-use herdbook_events::{Family, Field};
+use herdbook_events::{CanonicalEvent, Family, Field, Origin};
+
+use crate::observe::Reading;
 
 /// How a native value becomes the value of a payload field (reference: decodes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,6 +209,10 @@ pub enum Form {
         matcher: Option<&'static str>,
         /// Unit of `timeout`.
         unit: Unit,
+        /// The entry has a `name`, which the host shows to people.
+        named: bool,
+        /// The host knows an entry by its place (NOTES 10): what comes after one of ours must not move.
+        placed: bool,
     },
     /// `hooks.EVENT` is a list of entries `{"command", "timeout"}`, `"version": 1` beside `hooks`.
     Entries,
@@ -214,6 +220,28 @@ pub enum Form {
     OwnFile,
     /// A plugin file of our own. Its text holds `@@COMMAND@@` where the command goes, as a JSON string.
     Plugin(&'static str),
+}
+
+/// A setting of a host's own that switches all hooks off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Switch {
+    /// The keys on the way to it.
+    pub path: &'static [&'static str],
+    /// The value that does.
+    pub off: bool,
+    /// How a person would name it.
+    pub shown: &'static str,
+}
+
+/// Where a host keeps the transcripts of its sessions. In a file's name `@` stands for an id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transcripts {
+    /// Their folder, below the settings folder.
+    pub folder: &'static str,
+    /// The file of a session below it, where hooks do not name the file and its place follows from the session's id.
+    pub session: Option<&'static str>,
+    /// The file of a subagent, below a folder that is named as the session's file without its ending.
+    pub child: Option<&'static str>,
 }
 
 /// Where and how a host's hooks are registered.
@@ -231,6 +259,8 @@ pub struct Setup {
     pub form: Form,
     /// What a person should know before the next start, where the host does something of its own about it.
     pub caution: Option<&'static str>,
+    /// The setting in that file that switches all hooks off, where the host has one.
+    pub switch: Option<Switch>,
 }
 
 /// The contract of one host.
@@ -256,6 +286,14 @@ pub struct HostTable {
     pub entry_ms: u32,
     /// Keys that only some events carry, mapped or not. A key in neither list is news.
     pub keys: &'static [&'static str],
+    /// Names of calls that are read although they are no hook events.
+    pub beside: &'static [&'static str],
+    /// What an event says about waiting.
+    pub signals: fn(&CanonicalEvent, &Origin) -> Reading,
+    /// The variable in which the host names its process to a hook.
+    pub pid_var: Option<&'static str>,
+    /// Its transcripts, where we read them.
+    pub transcripts: Option<Transcripts>,
     /// How `install` registers its hooks.
     pub setup: Setup,
     /// All native events.

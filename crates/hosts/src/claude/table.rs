@@ -2,7 +2,9 @@
 
 use herdbook_events::{Family, Field::*};
 
-use crate::table::{Form, Home, HostTable, Identity, Layout, Mapping, Setup, Unit, is, on, outside};
+use crate::table::{
+    Form, Home, HostTable, Identity, Layout, Mapping, Setup, Switch, Transcripts, Unit, is, on, outside,
+};
 
 /// What nearly every event carries.
 const CONTEXT: &[Mapping] = &[
@@ -128,13 +130,22 @@ pub static TABLE: HostTable = HostTable {
         "final",
         "delta",
     ],
+    beside: &[],
+    signals: super::signals::read,
+    pid_var: Some("CLAUDE_PID"),
+    transcripts: Some(Transcripts {
+        folder: "projects",
+        session: None,
+        child: Some("subagents/agent-@.jsonl"),
+    }),
     setup: Setup {
         programs: &["claude"],
         home: Home { var: Some("CLAUDE_CONFIG_DIR"), xdg: false, folder: ".claude" },
         user_file: "settings.json",
         project_file: ".claude/settings.json",
-        form: Form::Groups { matcher: None, unit: Unit::Seconds },
+        form: Form::Groups { matcher: None, unit: Unit::Seconds, named: false, placed: false },
         caution: None,
+        switch: Some(Switch { path: &["disableAllHooks"], off: true, shown: "disableAllHooks" }),
     },
     events: &[
         on("SessionStart", Family::SessionStart, &[CONTEXT, &[is(Model, "model"), is(Source, "source")]]),

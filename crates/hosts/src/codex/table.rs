@@ -2,7 +2,9 @@
 
 use herdbook_events::{Family, Field::*};
 
-use crate::table::{Form, Home, HostTable, Identity, Layout, Mapping, Setup, Unit, is, on, outside};
+use crate::table::{
+    Form, Home, HostTable, Identity, Layout, Mapping, Setup, Transcripts, Unit, is, on, outside,
+};
 
 /// What every event carries, or may carry.
 const CONTEXT: &[Mapping] = &[
@@ -57,13 +59,19 @@ pub static TABLE: HostTable = HostTable {
         "trigger",
         "reason",
     ],
+    // The older `notify`.
+    beside: &["agent-turn-complete"],
+    signals: super::signals::read,
+    pid_var: None,
+    transcripts: Some(Transcripts { folder: "sessions", session: None, child: None }),
     setup: Setup {
         programs: &["codex"],
         home: Home { var: Some("CODEX_HOME"), xdg: false, folder: ".codex" },
         user_file: "hooks.json",
         project_file: ".codex/hooks.json",
-        form: Form::Groups { matcher: None, unit: Unit::Seconds },
+        form: Form::Groups { matcher: None, unit: Unit::Seconds, named: false, placed: true },
         caution: None,
+        switch: None,
     },
     events: &[
         on("SessionStart", Family::SessionStart, &[CONTEXT, MODEL, &[is(Source, "source")]]),

@@ -7,7 +7,9 @@
 
 use herdbook_events::{Family, Field::*};
 
-use crate::table::{Form, Home, HostTable, Identity, Layout, Mapping, Setup, is, on, outside};
+use crate::table::{
+    Form, Home, HostTable, Identity, Layout, Mapping, Setup, Switch, Transcripts, is, on, outside,
+};
 
 const CONTEXT: &[Mapping] = &[is(SessionId, "session_id"), is(Cwd, "cwd")];
 const TOOL: &[Mapping] = &[is(ToolName, "tool_name"), is(ToolInput, "tool_input")];
@@ -104,6 +106,10 @@ pub static TABLE: HostTable = HostTable {
         "errorContext",
         "recoverable",
     ],
+    beside: &[],
+    signals: super::signals::read,
+    pid_var: Some("COPILOT_LOADER_PID"),
+    transcripts: Some(Transcripts { folder: "session-state", session: Some("@/events.jsonl"), child: None }),
     setup: Setup {
         programs: &["copilot"],
         home: Home { var: Some("COPILOT_HOME"), xdg: false, folder: ".copilot" },
@@ -111,6 +117,7 @@ pub static TABLE: HostTable = HostTable {
         project_file: ".github/hooks/herdbook.json",
         form: Form::OwnFile,
         caution: None,
+        switch: Some(Switch { path: &["disableAllHooks"], off: true, shown: "disableAllHooks" }),
     },
     events: &[
         on("SessionStart", Family::SessionStart, &[CONTEXT, &[is(Source, "source")]]),

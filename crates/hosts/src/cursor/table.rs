@@ -109,6 +109,10 @@ pub static TABLE: HostTable = HostTable {
         "edits",
         "text",
     ],
+    beside: &[],
+    signals: super::signals::read,
+    pid_var: None,
+    transcripts: None,
     setup: Setup {
         programs: &["cursor-agent", "cursor"],
         home: Home { var: None, xdg: false, folder: ".cursor" },
@@ -116,6 +120,7 @@ pub static TABLE: HostTable = HostTable {
         project_file: ".cursor/hooks.json",
         form: Form::Entries,
         caution: None,
+        switch: None,
     },
     events: &[
         on("sessionStart", Family::SessionStart, &[CONTEXT]),

@@ -2,7 +2,9 @@
 
 use herdbook_events::{Family, Field::*};
 
-use crate::table::{Form, Home, HostTable, Identity, Layout, Mapping, Setup, Unit, is, on, outside};
+use crate::table::{
+    Form, Home, HostTable, Identity, Layout, Mapping, Setup, Switch, Transcripts, Unit, is, on, outside,
+};
 
 /// What every event carries. There is no mode, model, turn, subagent or tool use id.
 const CONTEXT: &[Mapping] =
@@ -47,13 +49,22 @@ pub static TABLE: HostTable = HostTable {
         "llm_request",
         "llm_response",
     ],
+    beside: &[],
+    signals: super::signals::read,
+    pid_var: None,
+    transcripts: Some(Transcripts { folder: "tmp", session: None, child: None }),
     setup: Setup {
         programs: &["gemini"],
         home: Home { var: None, xdg: false, folder: ".gemini" },
         user_file: "settings.json",
         project_file: ".gemini/settings.json",
-        form: Form::Groups { matcher: Some("*"), unit: Unit::Millis },
+        form: Form::Groups { matcher: Some("*"), unit: Unit::Millis, named: true, placed: false },
         caution: Some("it runs hooks only in folders that you trust"),
+        switch: Some(Switch {
+            path: &["hooksConfig", "enabled"],
+            off: false,
+            shown: "hooksConfig.enabled = false",
+        }),
     },
     events: &[
         on("SessionStart", Family::SessionStart, &[CONTEXT, &[is(Source, "source")]]),

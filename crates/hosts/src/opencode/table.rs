@@ -80,6 +80,10 @@ pub static TABLE: HostTable = HostTable {
         // Ours: so many events were not forwarded before this one, because the commands before them hung.
         "herdbook_dropped",
     ],
+    beside: &[],
+    signals: super::signals::read,
+    pid_var: Some("OPENCODE_PID"),
+    transcripts: None,
     setup: Setup {
         programs: &["opencode"],
         // OPENCODE_CONFIG_DIR names one more folder: this one is read all the same (seen in 1.18.33).
@@ -90,6 +94,7 @@ pub static TABLE: HostTable = HostTable {
         caution: Some(
             "with a plugin its first start fetches @opencode-ai/plugin from npm, and offline that takes a minute",
         ),
+        switch: None,
     },
     events: &[
         on("session.created", Family::SessionStart, &[CONTEXT]),

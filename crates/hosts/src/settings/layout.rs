@@ -43,16 +43,9 @@ impl Layout {
             own_file: false,
         };
         match table.setup.form {
-            Form::Groups { matcher, unit } => Layout {
-                grouped: true,
-                matcher,
-                typed: true,
-                unit,
-                named: table.host == "gemini",
-                versioned: false,
-                placed: table.host == "codex",
-                ..flat
-            },
+            Form::Groups { matcher, unit, named, placed } => {
+                Layout { grouped: true, matcher, typed: true, unit, named, versioned: false, placed, ..flat }
+            }
             Form::OwnFile => {
                 Layout { typed: true, command: "bash", timeout: "timeoutSec", own_file: true, ..flat }
             }

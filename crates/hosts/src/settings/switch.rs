@@ -4,36 +4,13 @@ use jsonc_parser::ast::{Object, Value};
 
 use super::document::Document;
 
-/// A setting that switches all hooks off.
-struct Switch {
-    host: &'static str,
-    /// The keys on the way to it.
-    path: &'static [&'static str],
-    /// The value that does.
-    off: bool,
-    /// How a person would name it.
-    shown: &'static str,
-}
-
-/// Hosts' documents: Claude Code `disableAllHooks`, Copilot `disableAllHooks`, Gemini `hooksConfig.enabled`.
-const SWITCHES: [Switch; 3] = [
-    Switch { host: "claude", path: &["disableAllHooks"], off: true, shown: "disableAllHooks" },
-    Switch { host: "copilot", path: &["disableAllHooks"], off: true, shown: "disableAllHooks" },
-    Switch {
-        host: "gemini",
-        path: &["hooksConfig", "enabled"],
-        off: false,
-        shown: "hooksConfig.enabled = false",
-    },
-];
-
 /// Returns the setting in this text that switches all hooks of a host off, as a person would name it. A text that is
 /// not understood has none.
 pub fn switched_off(host: &str, text: &str) -> Option<&'static str> {
     let document = Document::parse(text.strip_prefix(super::MARK).unwrap_or(text)).ok()?;
     let Some(Value::Object(root)) = &document.root else { return None };
-    let is_off = |switch: &&Switch| switch.host == host && value(root, switch.path) == Some(switch.off);
-    SWITCHES.iter().find(is_off).map(|switch| switch.shown)
+    let switch = crate::table(host)?.setup.switch?;
+    (value(root, switch.path) == Some(switch.off)).then_some(switch.shown)
 }
 
 fn value(object: &Object<'_>, path: &[&str]) -> Option<bool> {

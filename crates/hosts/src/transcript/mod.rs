@@ -79,7 +79,7 @@ impl Reader {
 
     /// True when the lines of this host's transcripts can be read.
     pub fn reads(host: &str) -> bool {
-        matches!(host, "claude" | "codex" | "copilot" | "gemini")
+        crate::table(host).is_some_and(|table| table.transcripts.is_some())
     }
 
     /// The host's id of the file's session, once a line named it.

@@ -4,37 +4,32 @@ use std::path::{Path, PathBuf};
 
 use herdbook_events::Origin;
 
+use crate::table::Home;
+
 /// Returns the folder below which a host keeps its transcripts, as the origin of a hook names it.
 pub fn root(host: &str, origin: &Origin) -> Option<PathBuf> {
-    let home = || origin.var("HOME").map(PathBuf::from);
-    let of = |var: &str, folder: &str| match origin.var(var) {
-        Some(own) => Some(PathBuf::from(own)),
-        None => Some(home()?.join(folder)),
-    };
-    let root = match host {
-        "claude" => of("CLAUDE_CONFIG_DIR", ".claude")?.join("projects"),
-        "codex" => of("CODEX_HOME", ".codex")?.join("sessions"),
-        "copilot" => home()?.join(".copilot/session-state"),
-        "gemini" => home()?.join(".gemini/tmp"),
-        _ => return None,
-    };
+    let table = crate::table(host)?;
+    let Home { var, folder, .. } = table.setup.home;
+    let own = var.and_then(|var| origin.var(var)).map(PathBuf::from);
+    let settings = own.or_else(|| Some(Path::new(origin.var("HOME")?).join(folder)))?;
+    let root = settings.join(table.transcripts?.folder);
     root.is_absolute().then_some(root)
 }
 
 /// Returns the transcript of a session whose hooks do not name it, where its place follows from its id.
 pub fn place(host: &str, session: &str, root: &Path) -> Option<PathBuf> {
-    (host == "copilot" && is_plain(session)).then(|| root.join(session).join("events.jsonl"))
+    named(root, crate::table(host)?.transcripts?.session?, session)
 }
 
 /// Returns the file of a session's subagent, where its place follows from the session's own file.
 pub fn child_place(host: &str, transcript: &Path, agent: &str) -> Option<PathBuf> {
-    let folder = transcript.with_extension("").join("subagents");
-    (host == "claude" && is_plain(agent)).then(|| folder.join(format!("agent-{agent}.jsonl")))
+    named(&transcript.with_extension(""), crate::table(host)?.transcripts?.child?, agent)
 }
 
-/// True for an id that can be a part of a file's name: it is foreign text.
-fn is_plain(id: &str) -> bool {
-    !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+/// The file of an id. The id is foreign text: one that cannot be a part of a file's name has none.
+fn named(folder: &Path, file: &str, id: &str) -> Option<PathBuf> {
+    let is_plain = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    is_plain.then(|| folder.join(file.replace('@', id)))
 }
 
 /// Returns the folder of transcripts that a rollout lies in (`sessions/YYYY/MM/DD/rollout-….jsonl`), where a running

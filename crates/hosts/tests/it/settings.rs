@@ -21,7 +21,7 @@ pub fn tables() -> Vec<HostTable> {
     let with = |host, form| HostTable { host, setup: Setup { form, ..claude::TABLE.setup }, ..claude::TABLE };
     let own = HOSTS.iter().map(|table| HostTable { host: table.host, ..**table });
     let forms = [
-        with("gemini", Form::Groups { matcher: Some("*"), unit: Unit::Millis }),
+        with("gemini", Form::Groups { matcher: Some("*"), unit: Unit::Millis, named: true, placed: false }),
         with("copilot", Form::OwnFile),
     ];
     own.chain(forms).filter(|table| !matches!(table.setup.form, Form::Plugin(_))).collect()
