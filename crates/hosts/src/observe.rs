@@ -244,6 +244,26 @@ mod tests {
     }
 
     #[test]
+    fn a_host_started_by_another_host_runs_in_its_own_process() {
+        let process = |pid| Process { pid, start: Some(u64::from(pid)) };
+        let origin = Origin {
+            ancestors: vec![process(30), process(20), process(10)],
+            vars: [("CLAUDE_PID".to_owned(), "10".to_owned()), ("OPENCODE_PID".to_owned(), "20".to_owned())]
+                .into(),
+            ..Origin::default()
+        };
+        let runs_in = |host: &str, event: &str| {
+            let body = format!(r#"{{"session_id":"1","hook_event_name":"{event}"}}"#);
+            let Projected::Event(event) = project(host, None, body.as_bytes()) else { panic!("{body}") };
+            observe(&event, &origin).swap_remove(0).facts.process
+        };
+        // Claude Code (10) names itself; the variable says nothing of the Codex that it started as a tool.
+        assert_eq!(runs_in("claude", "Stop"), Some(process(10)));
+        assert_eq!(runs_in("codex", "Stop"), Some(process(30)));
+        assert_eq!(runs_in("gemini", "AfterAgent"), Some(process(30)));
+    }
+
+    #[test]
     fn what_is_remembered_of_a_call_is_short_and_still_tells_it_from_another() {
         let long = "x".repeat(1 << 20);
         let call = |event: &str, end: &str| {
