@@ -460,6 +460,7 @@ pub(crate) fn new_wait(
         request: None,
         looked_at_ms: 0,
         message: message.to_owned(),
+        shown: cause.source == PANE,
         opened: Moment::default(),
         stamp_ms: cause.stamp_ms,
         announce_at_ms: Some(0),

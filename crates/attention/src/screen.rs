@@ -14,12 +14,17 @@ use crate::session::{Cause, Moment, Phase, Session, Transition, Wait};
 
 /// The word for causes and waits that come from a pane.
 pub(crate) const PANE: &str = "pane";
-/// A screen is drawn this long after what it follows from, at most: younger samples may still show what was before.
-const DRAWN_MS: u64 = 1_000;
+/// A look is told within this time: a dialog in it may be that of the request before.
+const TOLD_MS: u64 = 500;
+/// Between two steps of a client there may be no work on the screen for a moment.
+const QUIET_MS: u64 = 700;
 /// A turn whose host has said nothing for so long may have been interrupted, or ask what no hook tells.
 const SILENT_MS: u64 = 3_000;
-/// A turn's end that only the pane told of is looked at for so long yet: it may have been none.
+/// What may have been none is looked at for so long yet: a turn's end that only the pane told of. And so long it is
+/// looked for what a client asks at its start.
 const DOUBTED_MS: u64 = 60_000;
+/// So long after a request, or after its answer that only the pane told of, the screen may change at any moment.
+const SOON_MS: u64 = 10_000;
 /// After a turn's end the screen shows work while the host's own hooks run: only longer work is another turn.
 const NEW_TURN_MS: u64 = 5_000;
 
@@ -30,6 +35,8 @@ enum Step {
     Works { key: SessionKey, also_turn_ends: bool },
     /// The session is quiet at a prompt.
     Quiet { key: SessionKey, kind: WaitKind },
+    /// What it asks for is on the screen.
+    Shown { key: SessionKey },
     /// It asks.
     Asks { key: SessionKey, kind: WaitKind },
     /// An agent that no hook has told of asks.
@@ -42,7 +49,7 @@ enum Step {
 
 impl Attention {
     /// True when the pane of a session may tell what its host does not: it is blocked and may have been answered, what
-    /// is known of it came from the pane, or it works and has said nothing for a while.
+    /// is known of it came from the pane, it works and has said nothing for a while, or it has only just started.
     pub fn is_near_decision(&self, at: Moment, session: &Session) -> bool {
         let is_seen = session.is_live()
             && !session.posted
@@ -55,7 +62,16 @@ impl Attention {
         let doubted = |wait: &Wait| wait.source == PANE && wait.opened.at_ms + DOUBTED_MS > at.at_ms;
         let asks = |wait: &Wait| wait.is_blocking() || doubted(wait);
         let silent = || works && session.waits.is_empty() && session.active.at_ms + SILENT_MS <= at.at_ms;
-        is_seen && (session.waits.iter().any(asks) || silent())
+        let starts = session.phase == Phase::Registered && session.since.at_ms + DOUBTED_MS > at.at_ms;
+        is_seen && (session.waits.iter().any(asks) || session.is_doubted() || silent() || starts)
+    }
+
+    /// True when the pane of a session should be looked at often: a dialog is about to be drawn, or to be answered.
+    pub fn is_soon_decided(&self, at: Moment, session: &Session) -> bool {
+        let is_young = |wait: &Wait| wait.opened.at_ms + SOON_MS > at.at_ms;
+        let may_be_answered = |wait: &Wait| wait.is_blocking() && is_young(wait);
+        let may_ask = session.is_doubted() && session.active.at_ms + SOON_MS > at.at_ms;
+        session.waits.iter().any(may_be_answered) || may_ask
     }
 
     /// True when only its pane told of this agent.
@@ -73,28 +89,32 @@ impl Attention {
         let Some(step) = self.pane_step(at, seen) else { return Vec::new() };
         let mut out = Vec::new();
         let touched: Vec<SessionKey> = match &step {
-            Step::Works { key, .. } | Step::Quiet { key, .. } | Step::Asks { key, .. } => vec![key.clone()],
+            Step::Works { key, .. }
+            | Step::Quiet { key, .. }
+            | Step::Asks { key, .. }
+            | Step::Shown { key } => vec![key.clone()],
             Step::Found { .. } => found_key(seen).into_iter().collect(),
             Step::Left { .. } => Vec::new(),
             Step::Closed { keys } => keys.clone(),
         };
         match step {
             Step::Works { key, also_turn_ends } => {
+                let was_blocked = self.blocked(&key);
                 out.extend(self.close(&key, at, cause, |wait| wait.is_blocking() || also_turn_ends));
                 if let Some(session) = self.sessions.get_mut(&key) {
                     session.active = at;
+                    session.answered_ms = was_blocked.then_some(at.at_ms);
                     session.note(at, cause);
                 }
                 self.enter(&key, Phase::Working, at);
             }
+            Step::Quiet { key, .. } if self.starts(&key) => {
+                out.extend(self.close(&key, at, cause, Wait::is_blocking));
+            }
             Step::Quiet { key, kind } => {
                 // Whoever answered or pressed Esc was at the pane: it is no news to him.
                 let mut wait = new_wait(kind, None, None, &seen.message, cause);
-                let answered = self
-                    .sessions
-                    .get(&key)
-                    .is_some_and(|session| session.waits.iter().any(Wait::is_blocking));
-                if answered || kind == WaitKind::Interrupted {
+                if self.blocked(&key) || kind == WaitKind::Interrupted {
                     wait.announce_at_ms = None;
                 }
                 if let Some(session) = self.sessions.get_mut(&key) {
@@ -108,8 +128,17 @@ impl Attention {
                     Some(crate::herd::transition(session, crate::herd::stuck(session)?, cause))
                 }));
             }
+            Step::Shown { key } => {
+                if let Some(session) = self.sessions.get_mut(&key) {
+                    let asked = session.waits.iter_mut().filter(|wait| is_first_shown(wait, at));
+                    asked.for_each(|wait| wait.shown = true);
+                    session.note(at, cause);
+                }
+            }
             Step::Asks { key, kind } => {
-                self.enter(&key, Phase::Working, at);
+                if !self.starts(&key) {
+                    self.enter(&key, Phase::Working, at);
+                }
                 let wait = new_wait(kind, None, None, &seen.message, cause);
                 out.extend(self.open(&key, at, cause, wait, None));
                 self.close(&key, at, cause, |wait| !wait.is_blocking());
@@ -151,8 +180,8 @@ impl Attention {
         }
         match (first, others.next()) {
             (None, _) => match (seen.shows, found) {
-                (Shows::Dialog { kind, .. }, None) => Some(Step::Found { kind }),
-                (Shows::Dialog { .. }, Some(_)) => None,
+                (Shows::Dialog { kind, .. }, None) if seen.for_ms > 0 => Some(Step::Found { kind }),
+                (Shows::Dialog { .. }, _) => None,
                 (_, found) => found.map(|key| Step::Left { key }),
             },
             (Some(only), None) if only.host == seen.host && !only.posted && !self.pane_uncertain(only) => {
@@ -191,6 +220,15 @@ impl Attention {
         }
     }
 
+    fn blocked(&self, key: &SessionKey) -> bool {
+        self.sessions.get(key).is_some_and(|session| session.waits.iter().any(Wait::is_blocking))
+    }
+
+    /// True before the first turn: a dialog then is none of a turn, and leaves none behind.
+    fn starts(&self, key: &SessionKey) -> bool {
+        self.sessions.get(key).is_some_and(|session| session.phase == Phase::Registered)
+    }
+
     fn drop_found(&mut self, key: &SessionKey, at: Moment, cause: &Cause, out: &mut Vec<Transition>) {
         out.extend(self.end(key, at, cause));
         self.sessions.remove(key);
@@ -208,6 +246,7 @@ impl Session {
         *shown = Wait {
             opened: shown.opened,
             looked_at_ms: shown.looked_at_ms,
+            shown: true,
             announce_at_ms: shown.announce_at_ms,
             ..wait.clone()
         };
@@ -219,13 +258,15 @@ fn session_step(session: &Session, at: Moment, seen: &PaneSeen) -> Option<Step> 
     let key = session.key.clone();
     let since_ms = at.at_ms.saturating_sub(seen.for_ms);
     let blocked = session.waits.iter().any(Wait::is_blocking);
+    // When all that it follows from was drawn.
+    let drawn_ms = |wait: &Wait| wait.opened.at_ms + seen.drawn_ms;
     let in_turn = matches!(session.phase, Phase::Working | Phase::Unknown);
     match seen.shows {
         Shows::Busy => {
-            // One look is enough: work is on the screen only while it lasts.
-            let answered = |wait: &Wait| wait.opened.at_ms + DRAWN_MS <= at.at_ms;
-            let goes_on =
-                |wait: &Wait| wait.opened.at_ms + DRAWN_MS <= since_ms && seen.for_ms >= NEW_TURN_MS;
+            // One look is enough: work is on the screen only while it lasts. But a dialog that was not seen yet may
+            // still come, or stand behind hooks of the request.
+            let answered = |wait: &Wait| wait.shown || drawn_ms(wait) <= at.at_ms;
+            let goes_on = |wait: &Wait| drawn_ms(wait) <= since_ms && seen.for_ms >= NEW_TURN_MS;
             if blocked {
                 let blocking = || session.waits.iter().filter(|wait| wait.is_blocking());
                 return blocking()
@@ -237,8 +278,8 @@ fn session_step(session: &Session, at: Moment, seen: &PaneSeen) -> Option<Step> 
             (another_turn || told_again).then_some(Step::Works { key, also_turn_ends: true })
         }
         Shows::Ready { kind } => {
-            let drawn = session.active.at_ms < since_ms;
-            let gone = |wait: &Wait| !wait.is_blocking() || wait.opened.at_ms + DRAWN_MS <= since_ms;
+            let drawn = session.active.at_ms < since_ms && seen.for_ms >= QUIET_MS;
+            let gone = |wait: &Wait| !wait.is_blocking() || drawn_ms(wait) <= since_ms;
             let over = if blocked {
                 session.waits.iter().all(gone)
             } else {
@@ -247,13 +288,24 @@ fn session_step(session: &Session, at: Moment, seen: &PaneSeen) -> Option<Step> 
             (drawn && over).then_some(Step::Quiet { key, kind })
         }
         Shows::Dialog { kind, sure } => {
+            if blocked {
+                let is_first = session.waits.iter().any(|wait| is_first_shown(wait, at));
+                return (sure && is_first).then_some(Step::Shown { key });
+            }
             let drawn = session.active.at_ms < since_ms;
-            let newer = |wait: &Wait| sure && wait.opened.at_ms + DRAWN_MS <= since_ms;
-            let news = !blocked && session.settled.is_none() && session.waits.iter().all(newer);
+            let newer = |wait: &Wait| sure && drawn_ms(wait) <= since_ms;
+            // One look is enough for what was taken for answered.
+            let seen_twice = seen.for_ms > 0 || session.is_doubted();
+            let news = seen_twice && session.settled.is_none() && session.waits.iter().all(newer);
             (drawn && news).then_some(Step::Asks { key, kind })
         }
         Shows::Menu | Shows::Gone | Shows::Closed => None,
     }
+}
+
+/// True when a dialog on the screen may be that of a request, and was not seen before.
+fn is_first_shown(wait: &Wait, at: Moment) -> bool {
+    wait.is_blocking() && !wait.shown && wait.opened.at_ms + TOLD_MS <= at.at_ms
 }
 
 /// The key of an agent that only its pane tells of; the server is named where it is not the usual one.

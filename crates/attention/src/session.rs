@@ -87,6 +87,8 @@ pub struct Wait {
     pub source: &'static str,
     /// Text for the human.
     pub message: String,
+    /// The pane has shown a dialog since it opened: from then on work on the screen is an answer.
+    pub shown: bool,
     /// Opened at.
     pub opened: Moment,
     /// Stamp of the hook that opened it.
@@ -187,6 +189,8 @@ pub struct Session {
     pub(crate) proved: Option<Moment>,
     /// Fold time of the last activity of the main agent.
     pub(crate) active: Moment,
+    /// When the pane alone told that what blocked it was answered, on the fold's clock.
+    pub(crate) answered_ms: Option<u64>,
     pub(crate) asks_by_request: bool,
     pub(crate) elicits: bool,
     /// The turn is over, but the host listed work that will wake the agent.
@@ -238,6 +242,7 @@ impl Session {
             moved_wall_ms: at.wall_ms,
             proved: None,
             active: at,
+            answered_ms: None,
             asks_by_request: false,
             elicits: false,
             background: false,
@@ -375,6 +380,11 @@ impl Session {
     /// True when only its transcript is known of it: no hook named it yet.
     pub fn is_unhooked(&self) -> bool {
         self.unhooked
+    }
+
+    /// True while only its pane told that it was answered: nothing has been heard of its agent since.
+    pub(crate) fn is_doubted(&self) -> bool {
+        self.answered_ms == Some(self.active.at_ms)
     }
 
     /// True while the session is not over.

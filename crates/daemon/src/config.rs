@@ -39,8 +39,7 @@ pub struct DaemonConfig {
     pub discover: bool,
     /// The human's home: transcripts of running agents that no hook named are read below it alone.
     pub home: Option<PathBuf>,
-    /// Looks at panes of agents where their hooks do not tell enough. Off unless asked for: a dialog that comes up late
-    /// can still be taken for answered.
+    /// Looks at panes of agents where their hooks do not tell enough.
     pub panes: bool,
     /// Ends the daemon from within the process.
     pub stop: Stop,
@@ -66,7 +65,7 @@ impl DaemonConfig {
             service: Service::default(),
             home: env.home.as_ref().map(PathBuf::from),
             discover: env.herdbook_discover.as_ref().is_none_or(|value| value != "off"),
-            panes: env.herdbook_panes.as_ref().is_some_and(|value| value == "on"),
+            panes: env.herdbook_panes.as_ref().is_none_or(|value| value != "off"),
             stop: Stop::new(),
             signals: true,
             notice: Arc::new(|_| {}),

@@ -25,8 +25,13 @@ use crate::clock;
 use crate::config::until_stopped;
 use crate::core::Core;
 
-/// Between two looks.
-const EVERY: Duration = Duration::from_secs(2);
+/// Between two looks: as a rule, when something counts only if the next look says the same, and when a dialog is about
+/// to be drawn or answered.
+const EVERY: Duration = Duration::from_millis(2_000);
+const AGAIN: Duration = Duration::from_millis(800);
+const SOON: Duration = Duration::from_millis(250);
+/// With more panes than these all wait for the next look as a rule.
+const FEW: usize = 16;
 /// So many panes of a server are looked at in one cycle; with more, each gets its turn.
 const A_TURN: usize = 64;
 /// A server that hangs is given up after this time. All are asked at once, so none waits for another.
@@ -56,27 +61,29 @@ async fn look_again_and_again(core: &Core, agents: &Agents) {
             // Each has a process to look up.
             for (host, pane) in own.panes_without_hooks(&claims) {
                 if wanted.iter().all(|known| !known.pane.may_be(&pane)) {
-                    wanted.push(WatchedPane { pane, host, waits: false, found: false });
+                    wanted.push(WatchedPane { pane, host, waits: false, soon: false, found: false });
                 }
             }
             wanted.retain(|wanted| manifest(&wanted.host).is_some());
             let is_left = |pane: &WatchedPane| own.has_left(&pane.host, &pane.pane);
             let told = eye.look(&wanted, &is_left, || clock::now().mono_ms);
-            (eye, told)
+            let pause = eye.pause(&wanted);
+            (eye, told, pause)
         });
-        eye = match looked.await {
-            Ok((eye, told)) => {
+        let pause;
+        (eye, pause) = match looked.await {
+            Ok((eye, told, pause)) => {
                 for (taken_ms, seen) in told {
                     // The journal is full, or the engine is behind: the pane will be looked at again.
                     let told = core.step_until(Input::Pane(seen), Durability::Written, taken_ms + FRESH_MS);
                     drop(timeout(STEP_TIME, told).await);
                 }
-                eye
+                (eye, pause)
             }
             // A panic costs one look.
-            Err(_) => Eye::default(),
+            Err(_) => (Eye::default(), EVERY),
         };
-        sleep(EVERY).await;
+        sleep(pause).await;
     }
 }
 
@@ -140,6 +147,17 @@ impl Eye {
         });
         self.servers.retain(|_, server| server.client.is_some() || !server.panes.is_empty());
         told
+    }
+
+    /// How long until the next look.
+    fn pause(&self, wanted: &[WatchedPane]) -> Duration {
+        let mut panes = self.servers.values().flat_map(|server| server.panes.values());
+        match () {
+            () if wanted.len() > FEW => EVERY,
+            () if wanted.iter().any(|wanted| wanted.soon) => SOON,
+            () if panes.any(|pane| pane.watch.is_undecided()) => AGAIN,
+            () => EVERY,
+        }
     }
 }
 
@@ -285,6 +303,7 @@ fn gone(wanted: &WatchedPane) -> PaneSeen {
         host: wanted.host.clone(),
         shows: Shows::Gone,
         for_ms: 0,
+        drawn_ms: 0,
         message: String::new(),
     }
 }
@@ -340,7 +359,7 @@ mod tests {
             self.tmux(&["wait-for", "shown"]);
             let (pid, pane) = made.split_once(' ').unwrap();
             let pane = PaneRef { socket: self.socket(), server_pid: pid.parse().ok(), pane: pane.to_owned() };
-            WatchedPane { pane, host: "claude".into(), waits: true, found: false }
+            WatchedPane { pane, host: "claude".into(), waits: true, soon: false, found: false }
         }
 
         /// Looks after the time between two looks; the clock stands still meanwhile.
@@ -409,6 +428,7 @@ mod tests {
                 pane: PaneRef { socket: "/s".into(), server_pid: None, pane: format!("%{n}") },
                 host: "claude".into(),
                 waits: n < waiting,
+                soon: false,
                 found: false,
             };
             let wanted: Vec<WatchedPane> = (0..count).map(pane).collect();

@@ -44,7 +44,7 @@ pub(crate) fn listed(
         seen(
             engine,
             at,
-            PaneSeen { pane, host, shows: Shows::Closed, for_ms: 0, message: String::new() },
+            PaneSeen { pane, host, shows: Shows::Closed, for_ms: 0, drawn_ms: 0, message: String::new() },
             out,
         );
     }

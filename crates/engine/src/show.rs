@@ -125,7 +125,8 @@ impl Engine {
             let near = found || self.attention.is_near_decision(at, session);
             let pane = session.pane().filter(|pane| near && !pane.socket.is_empty())?;
             let waits = !session.waits().is_empty();
-            Some(WatchedPane { pane: pane.clone(), host: session.host().to_owned(), waits, found })
+            let soon = !found && self.attention.is_soon_decided(at, session);
+            Some(WatchedPane { pane: pane.clone(), host: session.host().to_owned(), waits, soon, found })
         });
         let mut watched: Vec<WatchedPane> = watched.collect();
         watched.sort_by_key(|watched| !watched.waits);

@@ -62,6 +62,8 @@ pub struct WatchedPane {
     pub host: String,
     /// The session waits for the human now.
     pub waits: bool,
+    /// It may change at any moment: to be looked at often.
+    pub soon: bool,
     /// Only the pane tells of this agent: if it is gone, nobody else says so.
     pub found: bool,
 }

@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::observation::{PaneRef, WaitKind};
 
+/// How long after its request a dialog is drawn, at most, where a host is not known to take longer.
+pub const DRAWN_MS: u64 = 1_000;
+
 /// One look at a pane, as far as it counts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -15,10 +18,18 @@ pub struct PaneSeen {
     pub host: String,
     /// What it shows.
     pub shows: Shows,
-    /// So long the samples have said so, in milliseconds up to this one.
+    /// So long the samples have said so, in milliseconds up to this one. A dialog that only this one shows: 0.
     pub for_ms: u64,
+    /// The host draws a dialog no later than this after it asked, as a rule: work on the screen before is no answer.
+    #[serde(default = "drawn_ms")]
+    pub drawn_ms: u64,
     /// One line of the screen for the human.
     pub message: String,
+}
+
+/// Looks of earlier builds did not say it.
+fn drawn_ms() -> u64 {
+    DRAWN_MS
 }
 
 /// What a pane shows. That it could not be looked at, or could not be told, is no proof and is never passed on.

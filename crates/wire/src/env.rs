@@ -12,7 +12,7 @@ pub const HERDBOOK_ADDR: &str = "HERDBOOK_ADDR";
 
 /// `off`: the daemon does not look for running agents that no hook was seen of.
 pub const HERDBOOK_DISCOVER: &str = "HERDBOOK_DISCOVER";
-/// `on`: the daemon looks at what the panes of agents show.
+/// `off`: the daemon does not look at what the panes of agents show.
 pub const HERDBOOK_PANES: &str = "HERDBOOK_PANES";
 
 /// Variables of the hook's environment that travel with a delivery (overview D3). Everything else stays where it is:

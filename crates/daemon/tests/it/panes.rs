@@ -53,6 +53,12 @@ impl Agent {
         let session = daemon.client().session(&format!("claude-{}", self.id)).unwrap();
         format!("{} {}", session.state, session.kind.unwrap_or_default())
     }
+
+    /// What its pane told of it.
+    fn told(&self, daemon: &Daemon) -> Vec<String> {
+        let why = daemon.client().why(&format!("claude-{}", self.id)).unwrap();
+        why.evidence.into_iter().filter(|one| one.source == "pane").map(|one| one.fact).collect()
+    }
 }
 
 #[test]
@@ -68,16 +74,16 @@ fn an_approval_that_no_hook_tells_is_seen_and_a_dead_server_settles_nothing() {
     let clients = || seen.tmux.run(&["list-clients", "-F", "#{client_control_mode} #{client_readonly}"]);
     wait_until("our client", || !clients().is_empty());
     assert_eq!(clients(), "1 1", "one lasting client, that can press no key");
+    let dialog = "pane %0 shows a dialog (permission)";
+    wait_until("both dialogs", || [&seen, &lost].iter().all(|agent| agent.told(&daemon) == [dialog]));
     lost.tmux.run(&["kill-server"]);
     assert_eq!(seen.state(&daemon), "stuck permission");
     seen.tmux.run(&["wait-for", "-S", "allowed"]);
     wait_until("the end of the wait", || seen.state(&daemon) == "working ");
-    let why = daemon.client().why("claude-seen").unwrap();
-    let told = why.evidence.iter().filter(|one| one.source == "pane");
-    assert_eq!(told.map(|one| one.fact.as_str()).collect::<Vec<_>>(), ["pane %0 shows work"]);
+    assert_eq!(seen.told(&daemon), [dialog, "pane %0 shows work"]);
     // Nobody could look at the other one meanwhile: that proves nothing.
     assert_eq!(lost.state(&daemon), "stuck permission");
     daemon.stop();
     let told = scratch.journal().iter().filter(|line| line.kind == "observation").count();
-    assert_eq!(told, 1, "looks without news are not kept");
+    assert_eq!(told, 3, "looks without news are not kept");
 }

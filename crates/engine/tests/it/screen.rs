@@ -2,6 +2,7 @@
 
 use herdbook_engine::Input;
 use herdbook_events::observation::PaneRef;
+use herdbook_events::pane::DRAWN_MS;
 use herdbook_events::{PaneSeen, Shows, WaitKind};
 
 use crate::Herd;
@@ -14,9 +15,21 @@ const ASKS: Shows = Shows::Dialog { kind: WaitKind::Permission, sure: true };
 
 /// A look at the pane of session `id`, which has said so for `for_ms`.
 pub fn look(herd: &mut Herd, id: &str, shows: Shows, for_ms: u64) {
+    look_at(herd, id, shows, for_ms, DRAWN_MS);
+}
+
+fn look_at(herd: &mut Herd, id: &str, shows: Shows, for_ms: u64, drawn_ms: u64) {
     let pane = PaneRef { socket: "/tmp/t/default".into(), server_pid: Some(42), pane: format!("%{id}") };
     let message = "Do you want to proceed?".to_owned();
-    herd.input(Input::Pane(PaneSeen { pane, host: "claude".into(), shows, for_ms, message }));
+    herd.input(Input::Pane(PaneSeen { pane, host: "claude".into(), shows, for_ms, drawn_ms, message }));
+}
+
+impl Herd {
+    /// What the pane of session `1` told of it.
+    fn shown(&self) -> Vec<String> {
+        let sessions = self.engine.sessions();
+        sessions[0].evidence.iter().cloned().filter(|one| one.source == "pane").map(|one| one.fact).collect()
+    }
 }
 
 /// A session that waits for a permission.
@@ -65,6 +78,7 @@ fn only_panes_near_a_decision_are_watched() {
         host: "claude".into(),
         shows,
         for_ms: 2_000,
+        drawn_ms: DRAWN_MS,
         message: String::new(),
     };
     herd.input(Input::Pane(seen(TRUST)));
@@ -222,6 +236,7 @@ fn a_pane_with_two_sessions_or_another_host_tells_nothing() {
         host: "codex".into(),
         shows: Shows::Busy,
         for_ms: 0,
+        drawn_ms: DRAWN_MS,
         message: String::new(),
     };
     herd.input(Input::Pane(seen.clone()));
@@ -234,4 +249,112 @@ fn a_pane_with_two_sessions_or_another_host_tells_nothing() {
     herd.stuck("1", 5, "posted on the same pane");
     look(&mut herd, "1", Shows::Busy, 0);
     assert_eq!(herd.state("claude-1"), "working", "the posted one is hidden behind it");
+}
+
+/// A client that draws its dialog when all hooks of the request are over.
+const LATE_MS: u64 = 2_500;
+
+fn look_late(herd: &mut Herd, shows: Shows, for_ms: u64) {
+    look_at(herd, "1", shows, for_ms, LATE_MS);
+}
+
+#[test]
+fn work_before_a_dialog_that_is_drawn_late_is_no_answer() {
+    let mut herd = asking();
+    herd.wait(2_000);
+    look_late(&mut herd, Shows::Busy, 1_500);
+    assert_eq!(herd.state("claude-1"), "stuck/permission", "its hooks run");
+    herd.wait(300);
+    look_late(&mut herd, ASKS, 0);
+    assert_eq!(herd.shown(), ["pane %1 shows a dialog (permission)"]);
+    look_late(&mut herd, ASKS, 250);
+    assert_eq!(herd.shown().len(), 1, "no news");
+    herd = herd.restarted();
+    herd.wait(50);
+    look_late(&mut herd, Shows::Busy, 0);
+    assert_eq!(herd.state("claude-1"), "working", "it was seen, also before the restart: this is the answer");
+}
+
+#[test]
+fn a_request_that_hooks_hold_back_leaves_the_queue_and_comes_back_with_its_dialog() {
+    let mut herd = asking();
+    herd.wait(LATE_MS);
+    look_late(&mut herd, Shows::Busy, 2_000);
+    assert_eq!(
+        (herd.state("claude-1").as_str(), herd.queue().len()),
+        ("working", 0),
+        "nobody can answer yet"
+    );
+    herd.wait(3_500);
+    let called = herd.calls.len();
+    look_late(&mut herd, ASKS, 0);
+    assert_eq!(herd.state("claude-1"), "stuck/permission", "one look is enough");
+    herd.wait(10_000);
+    assert_eq!((herd.calls.len(), herd.queue().len()), (called + 1, 1), "now there is something to answer");
+    assert_eq!(herd.restarted().state("claude-1"), "stuck/permission");
+    look_late(&mut herd, Shows::Busy, 0);
+    assert_eq!(herd.state("claude-1"), "working");
+}
+
+#[test]
+fn an_approval_too_quick_for_any_look_is_told_by_the_end_of_its_tool() {
+    let mut herd = asking();
+    herd.wait(700);
+    look(&mut herd, "1", Shows::Busy, 0);
+    assert_eq!(herd.state("claude-1"), "stuck/permission");
+    herd.claude("1", "PostToolUse", BASH);
+    assert_eq!((herd.state("claude-1").as_str(), herd.queue().len()), ("working", 0));
+    look(&mut herd, "1", ASKS, 0);
+    assert_eq!(herd.state("claude-1"), "working", "one look opens nothing that no request told of");
+}
+
+#[test]
+fn the_dialog_of_the_request_before_is_none_of_the_next_one() {
+    let mut herd = asking();
+    herd.wait(5_000);
+    look(&mut herd, "1", ASKS, 0);
+    herd.claude("1", "PostToolUse", BASH);
+    let next = BASH.replace("t1", "t2");
+    herd.claude("1", "PreToolUse", &next);
+    herd.claude("1", "PermissionRequest", &next);
+    herd.wait(400);
+    look(&mut herd, "1", ASKS, 2_000);
+    look(&mut herd, "1", Shows::Busy, 0);
+    assert_eq!(herd.state("claude-1"), "stuck/permission", "both looks may be older than the request");
+    herd.wait(600);
+    look(&mut herd, "1", Shows::Busy, 0);
+    assert_eq!(herd.state("claude-1"), "working");
+}
+
+#[test]
+fn a_screen_that_may_change_at_any_moment_is_looked_at_often() {
+    let mut herd = asking();
+    let soon = |herd: &Herd| {
+        let panes = herd.engine.watched_panes(herd.now);
+        panes.iter().map(|watched| watched.soon).collect::<Vec<_>>()
+    };
+    assert_eq!(soon(&herd), [true]);
+    herd.wait(10_000);
+    assert_eq!(soon(&herd), [false], "its human takes his time");
+    look(&mut herd, "1", Shows::Busy, 0);
+    assert_eq!(soon(&herd), [true], "only its pane says so");
+    herd.wait(2_000);
+    herd.claude("1", "PreToolUse", &BASH.replace("t1", "t2"));
+    assert!(soon(&herd).is_empty(), "its hooks say so, too");
+}
+
+#[test]
+fn a_dialog_before_the_first_prompt_leaves_no_turn_behind() {
+    let mut herd = Herd::new();
+    herd.claude("1", "SessionStart", r#""source":"startup""#);
+    assert_eq!(herd.engine.watched_panes(herd.now).len(), 1);
+    herd.wait(3_000);
+    look(&mut herd, "1", TRUST, 1_000);
+    assert_eq!(herd.state("claude-1"), "stuck/dialog");
+    herd.wait(3_000);
+    look(&mut herd, "1", READY, 1_000);
+    assert_eq!((herd.state("claude-1").as_str(), herd.queue().len()), ("registered", 0));
+    assert_eq!(herd.restarted().state("claude-1"), "registered");
+    herd.wait(60_000);
+    assert_eq!(herd.engine.watched_panes(herd.now).len(), 0, "nothing to ask: nobody prompted it");
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use herdbook_events::WaitKind;
+use herdbook_events::pane::DRAWN_MS;
 use regex::Regex;
 use serde::Deserialize;
 
@@ -12,6 +13,8 @@ use crate::settings::knows;
 /// How a host's screens look: its composer, its signs of work, its dialogs and menus.
 #[derive(Clone, Debug)]
 pub struct Manifest {
+    /// A dialog is drawn this long after its request, at most, as a rule.
+    pub(super) drawn_ms: u64,
     pub(super) composer: Option<Composer>,
     pub(super) unsure: Vec<Sign>,
     pub(super) busy: Vec<Sign>,
@@ -118,6 +121,7 @@ pub struct ManifestError {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
+    drawn_ms: Option<u64>,
     composer: Option<WrittenComposer>,
     #[serde(default)]
     unsure: Vec<WrittenSign>,
@@ -199,6 +203,7 @@ impl Manifest {
                 .map_err(at)
         };
         Ok(Manifest {
+            drawn_ms: written.drawn_ms.unwrap_or(DRAWN_MS),
             composer,
             unsure: signs("unsure", written.unsure, WaitKind::TurnEnd)?,
             busy: signs("busy", written.busy, WaitKind::TurnEnd)?,

@@ -25,20 +25,28 @@ pub struct Judgement {
     pub announce: bool,
     /// The last sample says so itself.
     pub is_fresh: bool,
+    /// The host's own dialog, if the last sample is the first to show it: it counts for a request that is known.
+    pub glimpse: Option<Reading>,
+    /// The host draws a dialog no later than this after it asked, as a rule.
+    pub drawn_ms: u64,
 }
 
 impl Judgement {
     /// Returns what this tells the engine, if the last sample itself says it: `at_ms` is the time of that sample. What
     /// cannot be told is no proof of anything.
     pub fn seen(&self, at_ms: u64, pane: PaneRef, host: &str) -> Option<PaneSeen> {
-        let kind = self.reading.kind;
-        let shows = match self.reading.verdict {
-            _ if !self.is_fresh => return None,
+        let (reading, for_ms) = match &self.glimpse {
+            Some(glimpse) => (glimpse, 0),
+            None if self.is_fresh => (&self.reading, at_ms.saturating_sub(self.since_ms)),
+            None => return None,
+        };
+        let kind = reading.kind;
+        let shows = match reading.verdict {
             Verdict::Busy => Shows::Busy,
             Verdict::Ready => Shows::Ready { kind: kind.unwrap_or(WaitKind::TurnEnd) },
             Verdict::Dialog => Shows::Dialog {
                 kind: kind.unwrap_or(WaitKind::Dialog),
-                sure: self.reading.confidence == Confidence::High,
+                sure: reading.confidence == Confidence::High,
             },
             Verdict::Menu => Shows::Menu,
             Verdict::Unknown => return None,
@@ -47,8 +55,9 @@ impl Judgement {
             pane,
             host: host.to_owned(),
             shows,
-            for_ms: at_ms.saturating_sub(self.since_ms),
-            message: self.reading.message.clone(),
+            for_ms,
+            drawn_ms: self.drawn_ms,
+            message: reading.message.clone(),
         })
     }
 
@@ -82,6 +91,8 @@ impl Watch {
     pub fn see(&mut self, manifest: &Manifest, sample: &Sample<'_>) -> &Judgement {
         self.counted.announce = false;
         self.counted.is_fresh = false;
+        self.counted.glimpse = None;
+        self.counted.drawn_ms = manifest.drawn_ms;
         if sample.in_mode || sample.resized_ms_ago.is_some_and(|ago| ago < RESIZED_MS) {
             self.last = None;
             return &self.counted;
@@ -107,7 +118,10 @@ impl Watch {
             }
             _ => again,
         };
-        if counts {
+        let is_known = (reading.verdict, reading.confidence) == (Verdict::Dialog, Confidence::High);
+        if is_known && !counts {
+            self.counted.glimpse = Some(reading);
+        } else if counts {
             let changed = self.judged && self.counted.reading.verdict != reading.verdict;
             self.counted.transitions += u32::from(changed);
             self.counted.announce = changed
@@ -128,6 +142,12 @@ impl Watch {
         self.frame = None;
         self.counted = Judgement { transitions: self.counted.transitions, ..Judgement::default() };
         self.judged = false;
+    }
+
+    /// True when the last sample showed something that counts only if the next one shows it, too.
+    pub fn is_undecided(&self) -> bool {
+        let shows = self.last.as_ref().is_some_and(|(reading, _)| reading.verdict != Verdict::Unknown);
+        shows && !self.counted.is_fresh
     }
 
     /// Returns what counts now.
