@@ -273,7 +273,6 @@ impl Pane {
             in_mode: row.in_mode,
             resized_ms_ago: was.filter(|was| *was != row.size).map(|_| 0),
             cursor: Some(row.cursor),
-            client: None,
         };
         self.watch.see(manifest, &sample).seen(at_ms, pane.clone(), &self.host)
     }

@@ -7,7 +7,6 @@ use regex::Regex;
 use serde::Deserialize;
 
 use super::{Confidence, wait_kind};
-use crate::settings::knows;
 
 /// How a host's screens look: its composer, its signs of work, its dialogs and menus.
 #[derive(Clone, Debug)]
@@ -62,7 +61,6 @@ pub(super) struct Sign {
     pub kind: WaitKind,
     /// Only in so many rows above the composer.
     pub within: usize,
-    versions: Versions,
 }
 
 /// A box at the bottom, where there is no composer.
@@ -75,34 +73,6 @@ pub(super) struct Boxed {
     pub all: Vec<Regex>,
     /// Must stand in its last rows: so nothing below it is newer.
     pub end: Regex,
-    versions: Versions,
-}
-
-#[derive(Clone, Debug)]
-struct Versions {
-    since: Option<String>,
-    until: Option<String>,
-}
-
-impl Versions {
-    /// A client of unknown version may be any.
-    fn hold(&self, client: Option<&str>) -> bool {
-        let Some(client) = client else { return true };
-        self.since.as_deref().is_none_or(|since| knows(client, since))
-            && self.until.as_deref().is_none_or(|until| !knows(client, until))
-    }
-}
-
-impl Sign {
-    pub(super) fn is_of(&self, client: Option<&str>) -> bool {
-        self.versions.hold(client)
-    }
-}
-
-impl Boxed {
-    pub(super) fn is_of(&self, client: Option<&str>) -> bool {
-        self.versions.hold(client)
-    }
 }
 
 /// What is wrong with a manifest, and where.
@@ -156,8 +126,6 @@ struct WrittenSign {
     pattern: String,
     kind: Option<String>,
     within: Option<usize>,
-    since: Option<String>,
-    until: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -169,8 +137,6 @@ struct WrittenBox {
     unsure: bool,
     all: Vec<String>,
     end: String,
-    since: Option<String>,
-    until: Option<String>,
 }
 
 impl Manifest {
@@ -239,7 +205,6 @@ impl Sign {
             pattern: compile(format_args!("{place} match"), &written.pattern)?,
             kind: kind(&place, written.kind.as_deref(), default)?,
             within: written.within.unwrap_or(usize::MAX),
-            versions: Versions { since: written.since, until: written.until },
             name: written.name,
         })
     }
@@ -260,7 +225,6 @@ impl Boxed {
                 .map(|pattern| compile(format_args!("{place} all"), pattern))
                 .collect::<Result<_, _>>()?,
             end: compile(format_args!("{place} end"), &written.end)?,
-            versions: Versions { since: written.since, until: written.until },
             name: written.name,
         })
     }
@@ -299,19 +263,5 @@ mod tests {
         let wrong = "[[dialog]]\nname = \"x\"\nall = []\nend = \"b\"\n";
         assert!(fault(wrong).starts_with("screen.toml: [[dialog]] 'x' all: is empty;"));
         assert!(fault("[composer]\nprompt = \"a\"\n").contains("below"));
-    }
-
-    #[test]
-    fn a_rule_may_be_of_some_versions_only() {
-        let of = |since: Option<&str>, until: Option<&str>| Versions {
-            since: since.map(str::to_owned),
-            until: until.map(str::to_owned),
-        };
-        assert!(of(None, None).hold(Some("1.0.0")));
-        assert!(of(Some("2.1.0"), None).hold(None));
-        assert!(of(Some("2.1.0"), None).hold(Some("2.1.0")));
-        assert!(!of(Some("2.1.0"), None).hold(Some("2.0.9")));
-        assert!(of(None, Some("2.1.0")).hold(Some("2.0.9")));
-        assert!(!of(None, Some("2.1.0")).hold(Some("2.1.0")));
     }
 }

@@ -88,8 +88,6 @@ pub struct Sample<'a> {
     pub resized_ms_ago: Option<u64>,
     /// The cursor: column and row from 0, where known.
     pub cursor: Option<(u32, u32)>,
-    /// Version of the client, where known: rules may be of some versions only.
-    pub client: Option<&'a str>,
 }
 
 /// Texts of the manifests that come with the program.
