@@ -42,6 +42,8 @@ pub struct DaemonConfig {
     /// Looks at panes of agents where their hooks do not tell enough. Off unless asked for: a dialog that comes up late
     /// can still be taken for answered.
     pub panes: bool,
+    /// The folder of the human's settings; none: he has none.
+    pub config_dir: Option<PathBuf>,
     /// Ends the daemon from within the process.
     pub stop: Stop,
     /// SIGTERM and SIGINT end it too.
@@ -67,6 +69,7 @@ impl DaemonConfig {
             home: env.home.as_ref().map(PathBuf::from),
             discover: env.herdbook_discover.as_ref().is_none_or(|value| value != "off"),
             panes: env.herdbook_panes.as_ref().is_some_and(|value| value == "on"),
+            config_dir: paths::config_dir(env).ok(),
             stop: Stop::new(),
             signals: true,
             notice: Arc::new(|_| {}),

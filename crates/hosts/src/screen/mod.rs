@@ -100,6 +100,11 @@ const TEXTS: [(&str, &str); 6] = [
     ("opencode", include_str!("../opencode/screen.toml")),
 ];
 
+/// Returns the text of the manifest of a host as it comes with the program: where one of the user's own begins.
+pub fn manifest_text(host: &str) -> Option<&'static str> {
+    TEXTS.iter().find(|(known, _)| *known == host).map(|(_, text)| *text)
+}
+
 /// Returns the manifest of a host as it comes with the program, or nothing for a host whose screens nobody recorded.
 pub fn manifest(host: &str) -> Option<&'static Manifest> {
     static READ: OnceLock<Vec<(&'static str, Option<Manifest>)>> = OnceLock::new();
