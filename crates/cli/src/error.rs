@@ -129,6 +129,15 @@ pub enum Problem {
     /// stdin could not be read.
     #[error("could not read stdin")]
     Input(#[source] io::Error),
+    /// Nobody recorded the screens of that host.
+    #[error("the screens of '{host}' are not known")]
+    NoScreens {
+        /// As it was written.
+        host: String,
+    },
+    /// The human's own rules for screens cannot be used.
+    #[error(transparent)]
+    Screens(#[from] herdbook_daemon::ScreensError),
     /// Lines of the input of `normalize` were not events.
     #[error("{bad} of {lines} lines could not be read as an event")]
     BadLines {
@@ -190,6 +199,9 @@ impl Problem {
             }
             Problem::NoHost => Some("name one, `herdbook install claude` for example"),
             Problem::CannotAsk => Some("pass --yes, or look first with --dry-run"),
+            Problem::NoScreens { .. } => {
+                Some("known are those of claude, codex, copilot, cursor, gemini and opencode")
+            }
             Problem::BadLines { .. } => {
                 Some("each line must be one JSON object, as the host wrote it to its hook's stdin")
             }

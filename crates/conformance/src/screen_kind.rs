@@ -130,7 +130,6 @@ impl Taken {
             in_mode: self.in_mode,
             resized_ms_ago: self.resized_ms_ago,
             cursor: self.cursor,
-            client: None,
         }
     }
 }

@@ -41,6 +41,8 @@ pub struct DaemonConfig {
     pub home: Option<PathBuf>,
     /// Looks at panes of agents where their hooks do not tell enough.
     pub panes: bool,
+    /// The folder of the human's settings; none: he has none.
+    pub config_dir: Option<PathBuf>,
     /// Ends the daemon from within the process.
     pub stop: Stop,
     /// SIGTERM and SIGINT end it too.
@@ -66,6 +68,7 @@ impl DaemonConfig {
             home: env.home.as_ref().map(PathBuf::from),
             discover: env.herdbook_discover.as_ref().is_none_or(|value| value != "off"),
             panes: env.herdbook_panes.as_ref().is_none_or(|value| value != "off"),
+            config_dir: paths::config_dir(env).ok(),
             stop: Stop::new(),
             signals: true,
             notice: Arc::new(|_| {}),

@@ -58,7 +58,7 @@ pub enum DaemonError {
 }
 
 /// The error with its causes on one line, since a refusal is one line (case F-087).
-fn whole(error: &dyn std::error::Error) -> String {
+pub(crate) fn whole(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -7,6 +7,8 @@
 //! What could not be looked at is no proof: it tells the engine nothing, and two samples are needed anew.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -14,7 +16,7 @@ use herdbook_engine::Input;
 use herdbook_engine::view::WatchedPane;
 use herdbook_events::observation::PaneRef;
 use herdbook_events::{PaneSeen, Shows};
-use herdbook_hosts::screen::{Sample, Watch, manifest};
+use herdbook_hosts::screen::{Manifest, Sample, Watch};
 use herdbook_log::Durability;
 use herdbook_machine::{Control, ControlError, PaneRow, Proc, Process, Tmux, TmuxError};
 use tokio::sync::watch;
@@ -22,8 +24,9 @@ use tokio::time::{sleep, timeout};
 
 use crate::agents::Agents;
 use crate::clock;
-use crate::config::until_stopped;
+use crate::config::{Notice, until_stopped};
 use crate::core::Core;
+use crate::screens::Screens;
 
 /// Between two looks: as a rule, when something counts only if the next look says the same, and when a dialog is about
 /// to be drawn or answered.
@@ -47,32 +50,46 @@ const FRESH_MS: u64 = 500;
 const STEP_TIME: Duration = Duration::from_secs(5);
 
 /// Looks at panes until the daemon ends.
-pub(crate) async fn follow(core: Core, agents: Agents, stop: watch::Receiver<bool>) {
-    until_stopped(look_again_and_again(&core, &agents), stop).await;
+pub(crate) async fn follow(
+    core: Core,
+    agents: Agents,
+    config_dir: Option<PathBuf>,
+    notice: Arc<dyn Fn(&Notice) + Send + Sync>,
+    stop: watch::Receiver<bool>,
+) {
+    until_stopped(look_again_and_again(&core, &agents, config_dir.as_deref(), &*notice), stop).await;
 }
 
-async fn look_again_and_again(core: &Core, agents: &Agents) {
-    let mut eye = Eye::default();
+async fn look_again_and_again(
+    core: &Core,
+    agents: &Agents,
+    config_dir: Option<&Path>,
+    notice: &(dyn Fn(&Notice) + Send + Sync),
+) {
+    let fresh = || Eye { screens: Screens::new(config_dir), ..Eye::default() };
+    let mut eye = fresh();
     loop {
         let asked = core.look(|engine, now| (engine.watched_panes(now), engine.claims())).await;
         let Ok((mut wanted, claims)) = asked else { return };
         let own = agents.clone();
         let looked = tokio::task::spawn_blocking(move || {
+            let words = eye.screens.refresh();
             // Each has a process to look up.
             for (host, pane) in own.panes_without_hooks(&claims) {
                 if wanted.iter().all(|known| !known.pane.may_be(&pane)) {
                     wanted.push(WatchedPane { pane, host, waits: false, soon: false, found: false });
                 }
             }
-            wanted.retain(|wanted| manifest(&wanted.host).is_some());
+            wanted.retain(|wanted| eye.screens.of(&wanted.host).is_some());
             let is_left = |pane: &WatchedPane| own.has_left(&pane.host, &pane.pane);
             let told = eye.look(&wanted, &is_left, || clock::now().mono_ms);
             let pause = eye.pause(&wanted);
-            (eye, told, pause)
+            (eye, told, words, pause)
         });
         let pause;
         (eye, pause) = match looked.await {
-            Ok((eye, told, pause)) => {
+            Ok((eye, told, words, pause)) => {
+                words.into_iter().for_each(|words| notice(&Notice::Warning(words)));
                 for (taken_ms, seen) in told {
                     // The journal is full, or the engine is behind: the pane will be looked at again.
                     let told = core.step_until(Input::Pane(seen), Durability::Written, taken_ms + FRESH_MS);
@@ -81,7 +98,7 @@ async fn look_again_and_again(core: &Core, agents: &Agents) {
                 (eye, pause)
             }
             // A panic costs one look.
-            Err(_) => (Eye::default(), EVERY),
+            Err(_) => (fresh(), EVERY),
         };
         sleep(pause).await;
     }
@@ -90,6 +107,7 @@ async fn look_again_and_again(core: &Core, agents: &Agents) {
 /// The tmux servers, by socket and pid: a successor on the same socket is another one.
 #[derive(Default)]
 struct Eye {
+    screens: Screens,
     servers: HashMap<(String, Option<u32>), Server>,
 }
 
@@ -126,6 +144,7 @@ impl Eye {
             self.servers.entry((pane.pane.socket.clone(), pane.pane.server_pid)).or_default();
         }
         let now_ms = now();
+        let screens = &self.screens;
         let servers = self.servers.iter_mut().map(|((socket, pid), server)| {
             let is_own = |pane: &&WatchedPane| pane.pane.socket == *socket && pane.pane.server_pid == *pid;
             (socket, *pid, server, wanted.iter().filter(is_own).collect::<Vec<_>>())
@@ -140,7 +159,7 @@ impl Eye {
             let asked: Vec<_> = working
                 .into_iter()
                 .map(|(socket, pid, server, wanted)| {
-                    scope.spawn(move || server.look(socket, pid, &wanted, is_left, now))
+                    scope.spawn(move || server.look(socket, pid, screens, &wanted, is_left, now))
                 })
                 .collect();
             asked.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
@@ -166,6 +185,7 @@ impl Server {
         &mut self,
         socket: &str,
         pid: Option<u32>,
+        screens: &Screens,
         wanted: &[&WatchedPane],
         is_left: &impl Fn(&WatchedPane) -> bool,
         now: &impl Fn() -> u64,
@@ -190,14 +210,16 @@ impl Server {
                 self.failures = 0;
                 let rows: HashMap<&str, &PaneRow> =
                     cycle.panes.iter().map(|row| (row.id.as_str(), row)).collect();
-                let screens = cycle.screens.into_iter().zip(&turn);
+                let taken = cycle.screens.into_iter().zip(&turn);
                 let mut told = Told::new();
-                for ((id, text), wanted) in screens {
+                for ((id, text), wanted) in taken {
                     let Some(pane) = self.panes.get_mut(&id) else { continue };
                     let row = rows.get(id.as_str());
                     let shows = match (row, text) {
                         (Some(row), Some(text)) if !row.is_dead => {
-                            let seen = pane.see(row, &text, start_ms, &wanted.pane);
+                            let manifest = screens.of(&pane.host);
+                            let seen =
+                                manifest.and_then(|it| pane.see(it, row, &text, start_ms, &wanted.pane));
                             if wanted.found && is_left(wanted) { Some(gone(wanted)) } else { seen }
                         }
                         (row, _) => {
@@ -280,8 +302,14 @@ impl Server {
 }
 
 impl Pane {
-    fn see(&mut self, row: &PaneRow, text: &str, at_ms: u64, pane: &PaneRef) -> Option<PaneSeen> {
-        let manifest = manifest(&self.host)?;
+    fn see(
+        &mut self,
+        manifest: &Manifest,
+        row: &PaneRow,
+        text: &str,
+        at_ms: u64,
+        pane: &PaneRef,
+    ) -> Option<PaneSeen> {
         let was = self.size.replace(row.size);
         let sample = Sample {
             at_ms,
@@ -291,7 +319,6 @@ impl Pane {
             in_mode: row.in_mode,
             resized_ms_ago: was.filter(|was| *was != row.size).map(|_| 0),
             cursor: Some(row.cursor),
-            client: None,
         };
         self.watch.see(manifest, &sample).seen(at_ms, pane.clone(), &self.host)
     }

@@ -156,7 +156,8 @@ async fn serve(
     });
     tokio::spawn(transcripts::follow(core.clone(), app.agents.clone(), config.home.take(), stop.clone()));
     if config.panes {
-        tokio::spawn(panes::follow(core.clone(), app.agents.clone(), stop.clone()));
+        let (config_dir, notice) = (config.config_dir.clone(), Arc::clone(&config.notice));
+        tokio::spawn(panes::follow(core.clone(), app.agents.clone(), config_dir, notice, stop.clone()));
     }
     tokio::spawn(closed::follow(core.clone(), stop.clone()));
     tokio::spawn(focus::follow(core.clone(), Arc::clone(&app.told), stop.clone()));

@@ -13,6 +13,7 @@ mod normalize;
 mod pin;
 mod popup;
 mod queue;
+mod screens;
 mod settle;
 mod skip;
 mod snooze;
@@ -66,6 +67,7 @@ pub enum Command {
     Status(status::Args),
     Doctor(doctor::Args),
     Normalize(normalize::Args),
+    Screens(screens::Args),
     Hook(hook::Args),
     Demo(demo::Args),
     StandIn(stand_in::Args),
@@ -95,6 +97,7 @@ impl Command {
             Command::Status(args) => status::run(&args, context),
             Command::Doctor(args) => doctor::run(&args, context),
             Command::Normalize(args) => normalize::run(&args, context),
+            Command::Screens(args) => screens::run(&args, context),
             // Only its help comes this far.
             Command::Hook(_) => Ok(Exit::Ok),
             Command::Demo(_) => demo::run(context),

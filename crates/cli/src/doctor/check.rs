@@ -58,8 +58,10 @@ pub mod finding {
     pub const STALE_PATH: &str = "stale-path";
     /// Our entries are not as this version writes them.
     pub const STALE_ENTRIES: &str = "stale-entries";
-    /// The settings file cannot be read.
+    /// The settings file, or one of the human's own rules, cannot be read.
     pub const UNREADABLE: &str = "unreadable-settings";
+    /// Rules for screens that lie under no host's name.
+    pub const UNUSED_SCREENS: &str = "unused-screens";
     /// The host does not run our entries before the human trusts them.
     pub const UNTRUSTED: &str = "untrusted";
     /// The host's settings switch hooks off.

@@ -1,7 +1,7 @@
 //! `herdbook doctor`: what is looked at, and what is made of it.
 //!
-//! `service`, `folder`, `hosts`, `drift` and `terminals` make checks, the first two by asking the daemon and looking at the
-//! folder; `look` gathers the facts about the hosts; `mend` does what `--fix` may do. Start with [`examine`].
+//! `service`, `folder`, `hosts`, `drift`, `screens` and `terminals` make checks, the first two by asking the daemon and
+//! looking at the folder; `look` gathers the facts about the hosts; `mend` does what `--fix` may do. Start with [`examine`].
 
 mod check;
 mod drift;
@@ -9,11 +9,12 @@ mod folder;
 mod hosts;
 mod look;
 mod mend;
+mod screens;
 mod service;
 mod terminals;
 
-use herdbook_daemon::DaemonConfig;
-use herdbook_wire::paths::{sockets, state_dir};
+use herdbook_daemon::{DaemonConfig, screens_dir};
+use herdbook_wire::paths::{config_dir, sockets, state_dir};
 use herdbook_wire::spool;
 
 #[cfg(test)]
@@ -57,6 +58,9 @@ pub fn examine(env: &Env) -> Result<Vec<Check>, Problem> {
     checks.extend(look::hosts(env, client.as_ref())?);
     let running = client.as_ref().and_then(|client| client.agents().ok());
     checks.extend(running.map(|running| terminals::agents(&running)));
+    checks.extend(
+        config_dir(&env.places).map(|folder| screens::own(&screens_dir(&folder))).unwrap_or_default(),
+    );
     let has_tmux = find(&["tmux"], env.path.as_deref()).is_some();
     checks.extend(terminals::tmux(has_tmux, standing(env)));
     Ok(checks)

@@ -25,6 +25,7 @@ fn body_of_a_daemon_of_another_version() {
         discover: false,
         home: None,
         panes: false,
+        config_dir: None,
         sockets: vec![SocketPlace { path: state_dir.join("sock"), guarded: true }],
         state_dir,
         http: Vec::new(),

@@ -50,6 +50,7 @@ impl Scratch {
             discover: false,
             home: None,
             panes: false,
+            config_dir: None,
             stop: Stop::new(),
             signals: false,
             notice: Arc::new(move |notice| {

@@ -6,9 +6,9 @@ use herdbook_events::WaitKind;
 use herdbook_events::pane::DRAWN_MS;
 use regex::Regex;
 use serde::Deserialize;
+use toml::Spanned;
 
 use super::{Confidence, wait_kind};
-use crate::settings::knows;
 
 /// How a host's screens look: its composer, its signs of work, its dialogs and menus.
 #[derive(Clone, Debug)]
@@ -65,7 +65,6 @@ pub(super) struct Sign {
     pub kind: WaitKind,
     /// Only in so many rows above the composer.
     pub within: usize,
-    versions: Versions,
 }
 
 /// A box at the bottom, where there is no composer.
@@ -78,43 +77,17 @@ pub(super) struct Boxed {
     pub all: Vec<Regex>,
     /// Must stand in its last rows: so nothing below it is newer.
     pub end: Regex,
-    versions: Versions,
 }
 
-#[derive(Clone, Debug)]
-struct Versions {
-    since: Option<String>,
-    until: Option<String>,
-}
-
-impl Versions {
-    /// A client of unknown version may be any.
-    fn hold(&self, client: Option<&str>) -> bool {
-        let Some(client) = client else { return true };
-        self.since.as_deref().is_none_or(|since| knows(client, since))
-            && self.until.as_deref().is_none_or(|until| !knows(client, until))
-    }
-}
-
-impl Sign {
-    pub(super) fn is_of(&self, client: Option<&str>) -> bool {
-        self.versions.hold(client)
-    }
-}
-
-impl Boxed {
-    pub(super) fn is_of(&self, client: Option<&str>) -> bool {
-        self.versions.hold(client)
-    }
-}
-
-/// What is wrong with a manifest, and where.
+/// What is wrong with a manifest, and where: one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{file}: {what}")]
+#[error("{file}:{line}: {what}")]
 pub struct ManifestError {
     /// The file, as the caller names it.
     pub file: String,
-    /// Line and fault, or the place and what to write there.
+    /// The line, from 1.
+    pub line: usize,
+    /// The fault, or the place and what to write there.
     pub what: String,
 }
 
@@ -135,19 +108,22 @@ struct Written {
     menu: Vec<WrittenBox>,
 }
 
+/// A text that knows where it stands.
+type Text = Spanned<String>;
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenComposer {
-    prompt: String,
-    not: Option<String>,
-    body: Option<String>,
-    open: Option<String>,
+    prompt: Text,
+    not: Option<Text>,
+    body: Option<Text>,
+    open: Option<Text>,
     #[serde(default)]
     gap: usize,
-    close: Option<String>,
+    close: Option<Text>,
     below: usize,
     #[serde(default)]
-    placeholders: Vec<String>,
+    placeholders: Vec<Text>,
 }
 
 #[derive(Deserialize)]
@@ -157,57 +133,57 @@ struct WrittenSign {
     #[serde(rename = "in")]
     zone: Zone,
     #[serde(rename = "match")]
-    pattern: String,
-    kind: Option<String>,
+    pattern: Text,
+    kind: Option<Text>,
     within: Option<usize>,
-    since: Option<String>,
-    until: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenBox {
     name: String,
-    kind: Option<String>,
+    kind: Option<Text>,
     #[serde(default)]
     unsure: bool,
-    all: Vec<String>,
-    end: String,
-    since: Option<String>,
-    until: Option<String>,
+    all: Spanned<Vec<Text>>,
+    end: Text,
+}
+
+/// A fault with the byte at which it stands.
+struct Fault {
+    at: usize,
+    what: String,
 }
 
 impl Manifest {
     /// Reads a manifest. `file` names it in errors.
     ///
     /// # Errors
-    /// It is not TOML of this form, a pattern is no regular expression, or a kind is not known: with the place.
+    /// It is not TOML of this form, a pattern is no regular expression, or a kind is not known: with the line.
     pub fn parse(file: &str, text: &str) -> Result<Manifest, ManifestError> {
-        let at = |what: String| ManifestError { file: file.to_owned(), what };
-        // The reader's own words name line and column.
-        let written: Written =
-            toml::from_str(text).map_err(|error| at(error.to_string().trim_end().to_owned()))?;
-        let composer = written.composer.map(Composer::compile).transpose().map_err(at)?;
-        let signs = |list: &str, written: Vec<WrittenSign>, default| {
-            written
-                .into_iter()
-                .map(|sign| Sign::compile(list, sign, default))
-                .collect::<Result<Vec<_>, String>>()
-                .map_err(at)
+        let at = |fault: Fault| {
+            let before = text.as_bytes().get(..fault.at).unwrap_or(text.as_bytes());
+            let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+            ManifestError { file: file.to_owned(), line, what: fault.what }
+        };
+        let written: Written = toml::from_str(text).map_err(|error| {
+            let what = error.message().lines().collect::<Vec<_>>().join("; ");
+            at(Fault { at: error.span().map_or(0, |span| span.start), what })
+        })?;
+        let signs = |list: &str, written: Vec<WrittenSign>| {
+            let all = written.into_iter().map(|sign| Sign::compile(list, sign));
+            all.collect::<Result<Vec<_>, Fault>>().map_err(at)
         };
         let boxes = |list: &str, written: Vec<WrittenBox>| {
-            written
-                .into_iter()
-                .map(|one| Boxed::compile(list, one))
-                .collect::<Result<Vec<_>, String>>()
-                .map_err(at)
+            let all = written.into_iter().map(|one| Boxed::compile(list, one));
+            all.collect::<Result<Vec<_>, Fault>>().map_err(at)
         };
         Ok(Manifest {
             drawn_ms: written.drawn_ms.unwrap_or(DRAWN_MS),
-            composer,
-            unsure: signs("unsure", written.unsure, WaitKind::TurnEnd)?,
-            busy: signs("busy", written.busy, WaitKind::TurnEnd)?,
-            quiet: signs("quiet", written.quiet, WaitKind::TurnEnd)?,
+            composer: written.composer.map(Composer::compile).transpose().map_err(at)?,
+            unsure: signs("unsure", written.unsure)?,
+            busy: signs("busy", written.busy)?,
+            quiet: signs("quiet", written.quiet)?,
             dialogs: boxes("dialog", written.dialog)?,
             menus: boxes("menu", written.menu)?,
         })
@@ -215,8 +191,8 @@ impl Manifest {
 }
 
 impl Composer {
-    fn compile(written: WrittenComposer) -> Result<Composer, String> {
-        let maybe = |key: &str, pattern: Option<String>| {
+    fn compile(written: WrittenComposer) -> Result<Composer, Fault> {
+        let maybe = |key: &str, pattern: Option<Text>| {
             pattern.map(|pattern| compile(format_args!("[composer] {key}"), &pattern)).transpose()
         };
         Ok(Composer {
@@ -237,86 +213,99 @@ impl Composer {
 }
 
 impl Sign {
-    fn compile(list: &str, written: WrittenSign, default: WaitKind) -> Result<Sign, String> {
+    fn compile(list: &str, written: WrittenSign) -> Result<Sign, Fault> {
         let place = format!("[[{list}]] '{}'", written.name);
         Ok(Sign {
             zone: written.zone,
             pattern: compile(format_args!("{place} match"), &written.pattern)?,
-            kind: kind(&place, written.kind.as_deref(), default)?,
+            kind: kind(&place, written.kind.as_ref(), WaitKind::TurnEnd)?,
             within: written.within.unwrap_or(usize::MAX),
-            versions: Versions { since: written.since, until: written.until },
             name: written.name,
         })
     }
 }
 
 impl Boxed {
-    fn compile(list: &str, written: WrittenBox) -> Result<Boxed, String> {
+    fn compile(list: &str, written: WrittenBox) -> Result<Boxed, Fault> {
         let place = format!("[[{list}]] '{}'", written.name);
-        if written.all.is_empty() {
-            return Err(format!("{place} all: is empty; name at least one text that only this box shows"));
+        let all = written.all.get_ref();
+        if all.is_empty() {
+            let what = format!("{place} all: is empty; name at least one text that only this box shows");
+            return Err(Fault { at: written.all.span().start, what });
         }
         Ok(Boxed {
-            kind: kind(&place, written.kind.as_deref(), WaitKind::Dialog)?,
+            kind: kind(&place, written.kind.as_ref(), WaitKind::Dialog)?,
             confidence: if written.unsure { Confidence::Low } else { Confidence::High },
-            all: written
-                .all
+            all: all
                 .iter()
                 .map(|pattern| compile(format_args!("{place} all"), pattern))
                 .collect::<Result<_, _>>()?,
             end: compile(format_args!("{place} end"), &written.end)?,
-            versions: Versions { since: written.since, until: written.until },
             name: written.name,
         })
     }
 }
 
-fn kind(place: &str, word: Option<&str>, default: WaitKind) -> Result<WaitKind, String> {
-    let Some(word) = word else { return Ok(default) };
-    wait_kind(word).ok_or_else(|| {
-        format!(
+fn kind(place: &str, word: Option<&Text>, default: WaitKind) -> Result<WaitKind, Fault> {
+    let Some(text) = word else { return Ok(default) };
+    let word = text.get_ref();
+    wait_kind(word).ok_or_else(|| Fault {
+        at: text.span().start,
+        what: format!(
             "{place} kind: '{word}' is none of permission, question, plan, elicitation, dialog, turn_end, error, \
              interrupted"
-        )
+        ),
     })
 }
 
-fn compile(place: impl fmt::Display, pattern: &str) -> Result<Regex, String> {
-    Regex::new(pattern).map_err(|error| format!("{place}: '{pattern}' is no regular expression: {error}"))
+fn compile(place: impl fmt::Display, pattern: &Text) -> Result<Regex, Fault> {
+    let text = pattern.get_ref();
+    Regex::new(text).map_err(|error| {
+        // The reason stands in the last line, below a drawing of the place.
+        let error = error.to_string();
+        let reason = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
+        Fault {
+            at: pattern.span().start,
+            what: format!("{place}: '{text}' is no regular expression: {reason}"),
+        }
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn fault(text: &str) -> String {
-        Manifest::parse("screen.toml", text).unwrap_err().to_string()
-    }
-
     #[test]
-    fn faults_are_named_with_their_place() {
-        let wrong = "[[busy]]\nname = \"x\"\nin = \"roof\"\nmatch = \"a\"\n";
-        assert!(fault(wrong).starts_with("screen.toml: TOML parse error at line 3"), "{}", fault(wrong));
-        let wrong = "[[busy]]\nname = \"x\"\nin = \"status\"\nmatch = \"(\"\n";
-        assert!(fault(wrong).starts_with("screen.toml: [[busy]] 'x' match: '(' is no regular expression"));
-        let wrong = "[[dialog]]\nname = \"x\"\nkind = \"tea\"\nall = [\"a\"]\nend = \"b\"\n";
-        assert!(fault(wrong).starts_with("screen.toml: [[dialog]] 'x' kind: 'tea' is none of permission,"));
-        let wrong = "[[dialog]]\nname = \"x\"\nall = []\nend = \"b\"\n";
-        assert!(fault(wrong).starts_with("screen.toml: [[dialog]] 'x' all: is empty;"));
-        assert!(fault("[composer]\nprompt = \"a\"\n").contains("below"));
-    }
-
-    #[test]
-    fn a_rule_may_be_of_some_versions_only() {
-        let of = |since: Option<&str>, until: Option<&str>| Versions {
-            since: since.map(str::to_owned),
-            until: until.map(str::to_owned),
-        };
-        assert!(of(None, None).hold(Some("1.0.0")));
-        assert!(of(Some("2.1.0"), None).hold(None));
-        assert!(of(Some("2.1.0"), None).hold(Some("2.1.0")));
-        assert!(!of(Some("2.1.0"), None).hold(Some("2.0.9")));
-        assert!(of(None, Some("2.1.0")).hold(Some("2.0.9")));
-        assert!(!of(None, Some("2.1.0")).hold(Some("2.1.0")));
+    fn faults_are_named_with_their_line() {
+        let dialog = "[[dialog]]\nname = \"x\"\n";
+        for (text, fault) in [
+            (
+                "\n[[busy]]\nname = \"x\"\nin = \"roof\"\nmatch = \"a\"\n".to_owned(),
+                "4: unknown variant `roof`, expected",
+            ),
+            (
+                "[[busy]]\nname = \"x\"\nin = \"status\"\nmatch = \"(\"\n".to_owned(),
+                "4: [[busy]] 'x' match: '(' is no regular expression: unclosed group",
+            ),
+            (
+                format!("{dialog}all = [\"a\",\n  \"(\"]\nend = \"b\"\n"),
+                "4: [[dialog]] 'x' all: '(' is no regular expression",
+            ),
+            (
+                format!("{dialog}kind = \"tea\"\nall = [\"a\"]\nend = \"b\"\n"),
+                "3: [[dialog]] 'x' kind: 'tea' is none of permission,",
+            ),
+            (format!("{dialog}all = []\nend = \"b\"\n"), "3: [[dialog]] 'x' all: is empty;"),
+            (
+                format!("{dialog}all = [\"a\"]\nend = \"b\"\nsince = \"1.0\"\n"),
+                "5: unknown field `since`, expected one of",
+            ),
+            ("# x\n[composer]\nprompt = \"a\"\n".to_owned(), "2: missing field `below`"),
+            ("[composer\n".to_owned(), "1: "),
+        ] {
+            let error = Manifest::parse("claude.toml", &text).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("claude.toml:{fault}")), "{error}");
+            assert_eq!(error.lines().count(), 1, "{error}");
+        }
     }
 }

@@ -88,8 +88,6 @@ pub struct Sample<'a> {
     pub resized_ms_ago: Option<u64>,
     /// The cursor: column and row from 0, where known.
     pub cursor: Option<(u32, u32)>,
-    /// Version of the client, where known: rules may be of some versions only.
-    pub client: Option<&'a str>,
 }
 
 /// Texts of the manifests that come with the program.
@@ -101,6 +99,11 @@ const TEXTS: [(&str, &str); 6] = [
     ("gemini", include_str!("../gemini/screen.toml")),
     ("opencode", include_str!("../opencode/screen.toml")),
 ];
+
+/// Returns the text of the manifest of a host as it comes with the program: where one of the user's own begins.
+pub fn manifest_text(host: &str) -> Option<&'static str> {
+    TEXTS.iter().find(|(known, _)| *known == host).map(|(_, text)| *text)
+}
 
 /// Returns the manifest of a host as it comes with the program, or nothing for a host whose screens nobody recorded.
 pub fn manifest(host: &str) -> Option<&'static Manifest> {

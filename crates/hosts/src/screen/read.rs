@@ -90,9 +90,7 @@ fn at_composer(manifest: &Manifest, sample: &Sample<'_>, live: &Live<'_>, compos
         mark: mark(live.above),
         ..Reading::default()
     };
-    let find = |signs: &'_ [Sign]| {
-        signs.iter().find(|sign| sign.is_of(sample.client) && shows(sign, live, sample)).cloned()
-    };
+    let find = |signs: &'_ [Sign]| signs.iter().find(|sign| shows(sign, live, sample)).cloned();
     if let Some(sign) = find(&manifest.unsure) {
         return of(Verdict::Unknown, &sign.name, None);
     }
@@ -150,15 +148,14 @@ fn is_typed(composer: &Composer, live: &Live<'_>, sample: &Sample<'_>) -> bool {
 
 fn at_box(manifest: &Manifest, sample: &Sample<'_>, rows: &[&str]) -> Reading {
     let narrow = is_narrow(sample.size);
-    let titled = manifest.busy.iter().find(|sign| {
-        sign.zone == Zone::Title && sign.is_of(sample.client) && sign.pattern.is_match(sample.title)
-    });
+    let titled =
+        manifest.busy.iter().find(|sign| sign.zone == Zone::Title && sign.pattern.is_match(sample.title));
     let rules = manifest
         .dialogs
         .iter()
         .map(|rule| (Verdict::Dialog, rule))
         .chain(manifest.menus.iter().map(|rule| (Verdict::Menu, rule)));
-    for (verdict, rule) in rules.filter(|(_, rule)| rule.is_of(sample.client)) {
+    for (verdict, rule) in rules {
         if let Some(message) = fits(rule, rows, narrow) {
             return Reading {
                 verdict,
