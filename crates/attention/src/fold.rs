@@ -26,7 +26,7 @@ impl Attention {
             self.merge_found(&seen.session, at, cause, &mut out);
             self.fold(at, cause, seen, &mut out);
             out.extend(self.come_back(&seen.session, at, cause));
-            self.watch(&seen.session);
+            self.watch(&seen.session, at, cause);
         }
         out.extend(self.relink(at));
         out

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use herdbook_events::observation::PaneRef;
 use herdbook_events::{NormalizedEvent, SessionKey, WaitKind};
 
+use crate::ledger::Span;
 use crate::session::{Cause, Moment, Phase, Place, Session, Transition, Wait};
 
 /// Times of the fold, in milliseconds of its own clock.
@@ -51,6 +52,8 @@ pub struct Attention {
     /// Where agents sit, once that was looked at.
     pub(crate) seats: Option<Vec<herdbook_events::observation::Seat>>,
     withdrawn: Vec<SessionKey>,
+    /// What sessions did, since it was taken last.
+    pub(crate) spans: Vec<Span>,
     /// Sessions that only a pane told of.
     pub(crate) found: BTreeSet<SessionKey>,
     /// Nothing is due before this time: a lower bound, made exact each time it is reached. All that time changes
@@ -88,6 +91,7 @@ impl Attention {
             child_sessions: BTreeMap::new(),
             seats: None,
             withdrawn: Vec::new(),
+            spans: Vec::new(),
             found: BTreeSet::new(),
             due_hint_ms: None,
             hooked: BTreeSet::new(),
@@ -209,11 +213,11 @@ impl Attention {
             let Some(session) = self.sessions.get_mut(&key) else { continue };
             let (was, is) = (session.hidden_by.is_some(), hidden_by.is_some());
             session.hidden_by = hidden_by;
-            if was == is || session.waits.is_empty() || session.is_stale() {
-                continue;
+            if was != is && !session.waits.is_empty() && !session.is_stale() {
+                let event = if is { Some(unstuck(session, at)) } else { stuck(session) };
+                out.extend(event.map(|event| transition(session, event, &Cause::default())));
             }
-            let event = if is { Some(unstuck(session, at)) } else { stuck(session) };
-            out.extend(event.map(|event| transition(session, event, &Cause::default())));
+            self.account(&key, at, &Cause::default());
         }
         out
     }
@@ -361,7 +365,7 @@ impl Attention {
         }
         self.drop_ghosts(key);
         self.bury_surplus();
-        self.watch(key);
+        self.watch(key, at, cause);
         transitions
     }
 

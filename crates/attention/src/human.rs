@@ -47,6 +47,7 @@ impl Attention {
             known.settled = Some(kind).filter(|_| !known.posted);
             known.enter(Phase::Idle, at);
         }
+        self.account(session, at, cause);
         Some(out)
     }
 

@@ -3,12 +3,13 @@
 //! Pure: observations, posted events and human acts go in with a [`Moment`]; [`Transition`]s come out, and the queue
 //! can be read at any time. It knows no host and no journal format. Start with [`Attention`], then `fold.rs` and `turn.rs`
 //! for the rules about hooks, `transcript.rs` for transcripts, `screen.rs` for panes, `posted.rs` for normalized events,
-//! `queue.rs` for the order, `time.rs` for what time alone changes.
+//! `queue.rs` for the order, `time.rs` for what time alone changes, `ledger.rs` for how long it lasted.
 
 mod child;
 mod fold;
 mod herd;
 mod human;
+mod ledger;
 mod panes;
 mod posted;
 mod queue;
@@ -19,6 +20,7 @@ mod transcript;
 mod turn;
 
 pub use herd::{Attention, Call, Limits};
+pub use ledger::{Doing, End, Span};
 pub use queue::Entry;
 pub use session::{Cause, Evidence, Moment, Phase, Session, Transition, Wait};
 pub use transcript::TranscriptFact;

@@ -65,7 +65,7 @@ impl Attention {
                 }
             }
         };
-        self.watch(&key);
+        self.watch(&key, at, cause);
         // The hook-fed session on the same pane speaks for it: what opens stays unsaid, what ends is said.
         let relinked = self.relink(at);
         if self.sessions.get(&key).is_some_and(|session| session.hidden_by.is_some()) {

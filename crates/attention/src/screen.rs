@@ -153,7 +153,7 @@ impl Attention {
             Step::Left { key } => self.drop_found(&key, at, cause, &mut out),
             Step::Closed { keys } => self.lose_pane(&keys, at, cause),
         }
-        touched.iter().for_each(|key| self.watch(key));
+        touched.iter().for_each(|key| self.watch(key, at, cause));
         out.extend(self.relink(at));
         out
     }

@@ -6,6 +6,8 @@ use herdbook_events::observation::{Facts, PaneRef, ToolUse};
 use herdbook_events::origin::{Process, Terminal};
 use herdbook_events::{NormalizedEvent, SessionKey, WaitKind};
 
+use crate::ledger::Account;
+
 /// One moment of the fold. `at_ms` never falls and stands still while the machine sleeps; all deadlines are in it.
 /// `wall_ms` is for people (Unix milliseconds).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -199,6 +201,7 @@ pub struct Session {
     pub(crate) settled: Option<WaitKind>,
     pub(crate) closed_waits: u64,
     pub(crate) evidence: VecDeque<Evidence>,
+    pub(crate) account: Account,
 }
 
 /// A hook call reaches us within this time, else it lay in the spool and is ordered by its stamp.
@@ -249,6 +252,7 @@ impl Session {
             settled: None,
             closed_waits: 0,
             evidence: VecDeque::new(),
+            account: Account::default(),
         }
     }
 

@@ -53,8 +53,9 @@ impl Attention {
         is_past.then(|| session.since.at_ms + self.limits.tombstone_ms + 1)
     }
 
-    /// Has the deadline cover a session that was touched.
-    pub(crate) fn watch(&mut self, key: &SessionKey) {
+    /// Has the deadline and the ledger cover a session that was touched.
+    pub(crate) fn watch(&mut self, key: &SessionKey, at: Moment, cause: &Cause) {
+        self.account(key, at, cause);
         if let Some(at_ms) = self.sessions.get(key).and_then(|session| self.changes_at(session)) {
             self.due_by(at_ms);
         }
@@ -101,6 +102,7 @@ impl Attention {
                 place.stale = true;
                 transitions.push(transition(session, unstuck(session, when), &cause));
             }
+            self.account(&key, when, &cause);
         }
         self.forget(at);
         transitions.extend(self.relink(at));

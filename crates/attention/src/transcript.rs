@@ -130,7 +130,7 @@ impl Attention {
                 self.working_if_quiet(key, at, cause);
             }
         }
-        self.watch(key);
+        self.watch(key, at, cause);
         out.extend(self.relink(at));
         Some(out)
     }

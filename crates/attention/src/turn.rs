@@ -63,6 +63,7 @@ impl Attention {
             self.enter(key, Phase::Registered, at);
             if let Some(session) = self.sessions.get_mut(key) {
                 session.since = at;
+                session.account.begun_anew = true;
                 session.note(at, cause);
                 out.push(transition(session, registered(session, at), cause));
             }

@@ -6,6 +6,7 @@ use herdbook_attention::{Attention, Cause, Limits, Moment, Transition};
 use herdbook_events::{CanonicalEvent, Process, SessionKey, Ulid, UlidGenerator};
 use herdbook_redact::Redactor;
 
+use crate::book::Book;
 use crate::received::Ledger;
 use crate::record::{Record, RecordView, ReplayError};
 use crate::types::{Config, Effect, HumanAct, Input, Now, TmuxFacts};
@@ -22,6 +23,9 @@ pub struct Engine {
     pub(crate) twins: VecDeque<Twin>,
     pub(crate) counts: HashMap<SessionKey, Counts>,
     pub(crate) received: Ledger,
+    pub(crate) book: Book,
+    /// The last cause that is in the journal: what happened later before a stop is not known.
+    last_cause: Moment,
     warned: HashSet<String>,
 }
 
@@ -102,6 +106,8 @@ impl Engine {
             twins: VecDeque::new(),
             counts: HashMap::new(),
             received: Ledger::default(),
+            book: Book::default(),
+            last_cause: Moment::default(),
             warned: HashSet::new(),
             config,
         }
@@ -154,11 +160,12 @@ impl Engine {
             Input::Transcript(news) => transcript::news(self, at, news, &mut out),
             Input::Gap { lost, reason } => {
                 let id = self.next_id(at);
+                self.book.totals.lost += lost;
                 out.records.push(Record::new(&id, at, "gap", payload::gap(at, lost, &reason)));
             }
             Input::Daemon { what, version } => {
                 if what == "start" {
-                    self.started();
+                    self.started(at);
                 }
                 let id = self.next_id(at);
                 out.records.push(Record::new(&id, at, "daemon", payload::daemon(at, what, &version)));
@@ -166,6 +173,10 @@ impl Engine {
             Input::Tick => {}
         }
         self.calls(at, &mut out);
+        if out.records.iter().any(|record| record.kind != "transition") {
+            self.last_cause = at;
+        }
+        self.write_up();
         out.into_effects()
     }
 
@@ -196,6 +207,8 @@ impl Engine {
             self.attention.advance(at);
         }
         let result = self.replay_cause(at, record);
+        self.last_cause = at;
+        self.write_up();
         let mut silent = Outcome::default();
         self.calls(at, &mut silent);
         self.attention.take_withdrawn();
@@ -227,7 +240,8 @@ impl Engine {
                     _ => {}
                 }
             }
-            "daemon" if payload::is_start(record.payload)? => self.started(),
+            "daemon" if payload::is_start(record.payload)? => self.started(at),
+            "gap" => self.book.totals.lost += payload::lost(record.payload)?,
             _ => {}
         }
         Ok(())
@@ -335,10 +349,18 @@ impl Engine {
     }
 
     /// The daemon started: nobody is called for what waited before, and stamps may be of another boot.
-    fn started(&mut self) {
+    fn started(&mut self, at: Moment) {
+        self.attention.look_away(self.last_cause, at);
         self.attention.silence_pending();
         self.attention.forget_stamps();
         self.twins.clear();
+    }
+
+    /// Puts what is over into the book.
+    fn write_up(&mut self) {
+        for span in self.attention.take_spans() {
+            self.book.add(&span);
+        }
     }
 
     fn tmux(&mut self, at: Moment, facts: TmuxFacts, out: &mut Outcome) {

@@ -4,6 +4,7 @@
 //! The daemon is a loop around it; the conformance runner drives the same engine with recorded inputs.
 //! Start with [`Engine::step`], then [`Input`] and [`Effect`].
 
+pub mod book;
 mod engine;
 mod intake;
 mod pane;
@@ -16,6 +17,7 @@ mod types;
 pub mod view;
 
 pub use engine::Engine;
+pub use herdbook_attention::{Doing, End};
 pub use intake::posted_origin;
 pub use payload::{HookPayload, UnreadablePayload};
 pub use types::{

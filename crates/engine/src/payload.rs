@@ -193,6 +193,14 @@ pub fn gap(at: Moment, lost: u64, reason: &str) -> Box<RawValue> {
     raw(&Gap { clock: at.at_ms, lost, reason })
 }
 
+pub fn lost(payload: &str) -> Result<u64, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct Gap {
+        lost: u64,
+    }
+    serde_json::from_str::<Gap>(payload).map(|gap| gap.lost)
+}
+
 pub fn daemon(at: Moment, what: &str, version: &str) -> Box<RawValue> {
     #[derive(Serialize)]
     struct Daemon<'a> {

@@ -7,6 +7,7 @@ use herdbook_attention::{Phase, Session};
 use herdbook_events::{Process, SessionKey};
 use herdbook_hosts::transcript::{Reader, child_place};
 
+use crate::book::{Spans, Totals};
 use crate::engine::Engine;
 use crate::received::Received;
 use crate::types::Now;
@@ -62,6 +63,16 @@ impl Engine {
     /// Returns what each host has sent so far, by host.
     pub fn received(&self) -> &BTreeMap<String, Received> {
         &self.received.hosts
+    }
+
+    /// Returns the spans of the ledger that ended at or after a time (Unix milliseconds), and those that go on.
+    pub fn spans(&self, now: Now, since_ms: u64) -> Spans {
+        self.book.since(since_ms, self.attention.open_spans(self.moment(now)))
+    }
+
+    /// Returns what was counted since the journal began.
+    pub fn totals(&self) -> &Totals {
+        &self.book.totals
     }
 
     /// Returns one session, whether it is listed or stands behind another.

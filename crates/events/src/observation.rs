@@ -9,7 +9,7 @@ use crate::normalized::Reason;
 use crate::origin::{Process, Terminal};
 
 /// What a session needs the human for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitKind {
     /// The turn is over.

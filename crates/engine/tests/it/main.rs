@@ -8,6 +8,7 @@ mod hooks;
 mod house;
 mod human;
 mod ids;
+mod ledger;
 mod panes;
 mod posted;
 mod received;

@@ -1,7 +1,8 @@
 //! The queue is a fold of the journal: an engine that reads it again stands where the first one stood.
 
+use herdbook_engine::book::KeptSpan;
 use herdbook_engine::view::{QueueEntry, SessionView};
-use herdbook_engine::{HumanAct, Input};
+use herdbook_engine::{Doing, HumanAct, Input};
 use herdbook_events::{Origin, Process, SessionKey, Shows, Told, WaitKind};
 use proptest::prelude::*;
 
@@ -125,6 +126,10 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..60)
 }
 
+fn ended(herd: &Herd) -> Vec<KeptSpan> {
+    herd.engine.spans(herd.now, 0).spans.into_iter().filter(|span| span.end.is_some()).collect()
+}
+
 fn seen(herd: &Herd) -> (Vec<QueueEntry>, Vec<SessionView>) {
     (herd.engine.queue(herd.now), herd.engine.sessions())
 }
@@ -232,6 +237,28 @@ proptest! {
         herd.input(Input::Daemon { what: "stop", version: "0".into() });
         let after = herd.restarted();
         prop_assert_eq!(seen(&herd), seen(&after));
+        prop_assert_eq!(herd.engine.spans(herd.now, 0), after.engine.spans(herd.now, 0));
+        prop_assert_eq!(herd.engine.totals(), after.engine.totals());
+    }
+
+    #[test]
+    fn the_ledger_of_a_prefix_and_the_rest_is_the_ledger_of_the_whole(steps in steps(), cut in 0usize..60) {
+        let mut herd = Herd::new();
+        let (prefix, rest) = steps.split_at(cut.min(steps.len()));
+        prefix.iter().for_each(|step| take(&mut herd, step));
+        herd.input(Input::Daemon { what: "stop", version: "0".into() });
+        let prefix = ended(&herd);
+        rest.iter().for_each(|step| take(&mut herd, step));
+        herd.input(Input::Daemon { what: "stop", version: "0".into() });
+        let whole = ended(&herd);
+        // What was written stays as it is, whatever comes later, and each session does one thing at a time.
+        prop_assert_eq!(&whole[..prefix.len()], &prefix[..]);
+        for span in &whole {
+            prop_assert!(span.lasted_ms > 0 && span.to_ms <= herd.now.wall_ms);
+            let also = |other: &&KeptSpan| other.session == span.session && other.doing == Doing::Working
+                && *other != span && other.from_ms < span.to_ms && other.to_ms > span.from_ms;
+            prop_assert_eq!(whole.iter().find(also), None, "overlaps {:?}", span);
+        }
     }
 
     #[test]
