@@ -4,6 +4,7 @@
 //! The daemon is a loop around it; the conformance runner drives the same engine with recorded inputs.
 //! Start with [`Engine::step`], then [`Input`] and [`Effect`].
 
+mod detected;
 mod engine;
 mod intake;
 mod pane;
