@@ -176,6 +176,18 @@ impl Attention {
         calls.count() > asked.count()
     }
 
+    /// Live sessions that hooks feed and that a human can sit at: they speak for what else is told of their panes.
+    fn speakers(&self) -> impl Iterator<Item = &Session> {
+        let hooked = self.hooked.iter().filter_map(|key| self.sessions.get(key));
+        hooked.filter(|session| session.parent.is_none() && session.is_live() && !session.is_headless())
+    }
+
+    /// Returns the panes of live sessions that hooks feed: the detector leaves them alone.
+    pub fn panes_with_hooks(&self) -> Vec<PaneRef> {
+        let speakers = self.speakers().filter(|session| !self.is_found(session) && session.machine.is_none());
+        speakers.filter_map(|session| session.pane.clone()).collect()
+    }
+
     /// Decides anew which posted sessions stand behind a hook-fed one: same transcript, or same pane and no other
     /// candidate (overview section 4). What stops or starts to speak for itself says so.
     pub(crate) fn relink(&mut self, at: Moment) -> Vec<Transition> {
@@ -183,21 +195,23 @@ impl Attention {
             return Vec::new();
         }
         let mut by_transcript: HashMap<&str, &SessionKey> = HashMap::new();
-        let mut by_pane: HashMap<&str, Option<&SessionKey>> = HashMap::new();
-        let speakers = self.hooked.iter().filter_map(|key| self.sessions.get(key));
-        for session in speakers.filter(|s| s.parent.is_none() && s.is_live() && !s.is_headless()) {
+        let mut by_pane: HashMap<&str, Vec<&Session>> = HashMap::new();
+        for session in self.speakers() {
             if !session.transcript_path.is_empty() {
                 by_transcript.insert(&session.transcript_path, &session.key);
             }
             if let Some(pane) = &session.pane {
-                by_pane.entry(&pane.pane).and_modify(|only| *only = None).or_insert(Some(&session.key));
+                by_pane.entry(&pane.pane).or_default().push(session);
             }
         }
+        let in_pane = |pane: &PaneRef| -> Option<&SessionKey> {
+            let sits = |session: &&&Session| session.pane.as_ref().is_some_and(|own| own.may_be(pane));
+            let mut here = by_pane.get(pane.pane.as_str())?.iter().filter(sits);
+            here.next().filter(|_| here.next().is_none()).map(|only| &only.key)
+        };
         let speaker = |posted: &Session| -> Option<SessionKey> {
             let by_file = by_transcript.get(posted.transcript_path.as_str()).copied();
-            let by_place =
-                || posted.pane.as_ref().and_then(|pane| by_pane.get(pane.pane.as_str()).copied().flatten());
-            by_file.or_else(by_place).cloned()
+            by_file.or_else(|| posted.pane.as_ref().and_then(in_pane)).cloned()
         };
         let changed: Vec<(SessionKey, Option<SessionKey>)> = self
             .sessions

@@ -1,24 +1,50 @@
-//! The rules for posted normalized events (reference: validation, idempotency and out-of-order rules).
+//! The rules for posted normalized events (reference: validation, idempotency and out-of-order rules), and for those of
+//! our own detector, which says them of panes.
 
 use herdbook_events::observation::PaneRef;
-use herdbook_events::{NormalizedEvent, Reason, SessionKey, WaitKind};
+use herdbook_events::{NormalizedEvent, PaneProgram, Reason, SessionKey, WaitKind};
 
 use crate::fold::new_wait;
 use crate::herd::{Attention, registered, stuck, transition};
 use crate::session::{Cause, Moment, Phase, Session, Transition};
 
+/// The host of sessions that only the detector tells of.
+pub(crate) const DETECTED: &str = "detected";
+
 impl Attention {
     /// Folds one posted event. Every valid event is accepted; those the reference ignores change nothing.
     pub fn post(&mut self, at: Moment, cause: &Cause, event: &NormalizedEvent) -> Vec<Transition> {
+        self.take_event(at, cause, event, None)
+    }
+
+    /// Folds one event of the detector: as if it were posted, but it is known which pane on which server it is about.
+    pub fn detect(
+        &mut self,
+        at: Moment,
+        cause: &Cause,
+        event: &NormalizedEvent,
+        program: &PaneProgram,
+    ) -> Vec<Transition> {
+        self.take_event(at, cause, event, Some(program))
+    }
+
+    fn take_event(
+        &mut self,
+        at: Moment,
+        cause: &Cause,
+        event: &NormalizedEvent,
+        program: Option<&PaneProgram>,
+    ) -> Vec<Transition> {
+        let host = if program.is_some() { DETECTED } else { "posted" };
         let Some(key) = SessionKey::posted(event.session_id()) else { return Vec::new() };
         let mut out = match event {
             NormalizedEvent::Registered { pane_id, cwd, transcript_path, .. } => {
                 let mut out = Vec::new();
                 self.unbury(&key);
                 if self.sessions.get(&key).is_none_or(|session| !session.is_live()) {
-                    self.insert(Session::new(key.clone(), "posted".into(), true, at));
+                    self.insert(Session::new(key.clone(), host.into(), true, at));
                 }
-                self.describe(&key, pane_id, cwd, transcript_path);
+                self.describe(&key, pane_id, cwd, transcript_path, program);
                 if let Some(session) = self.sessions.get_mut(&key) {
                     session.note(at, cause);
                     out.push(transition(session, registered(session, at), cause));
@@ -32,13 +58,13 @@ impl Attention {
                 }
                 let mut out = Vec::new();
                 if !self.sessions.contains_key(&key) {
-                    self.insert(Session::new(key.clone(), "posted".into(), true, at));
-                    self.describe(&key, pane_id, cwd, transcript_path);
+                    self.insert(Session::new(key.clone(), host.into(), true, at));
+                    self.describe(&key, pane_id, cwd, transcript_path, program);
                     if let Some(session) = self.sessions.get(&key) {
                         out.push(transition(session, registered(session, at), cause));
                     }
                 }
-                self.describe(&key, pane_id, cwd, transcript_path);
+                self.describe(&key, pane_id, cwd, transcript_path, program);
                 out.extend(self.posted_stuck(&key, at, cause, *reason, message, *timestamp));
                 out
             }
@@ -115,10 +141,21 @@ impl Attention {
         self.open(key, at, cause, wait, Some(timestamp))
     }
 
-    fn describe(&mut self, key: &SessionKey, pane_id: &str, cwd: &str, transcript_path: &str) {
+    fn describe(
+        &mut self,
+        key: &SessionKey,
+        pane_id: &str,
+        cwd: &str,
+        transcript_path: &str,
+        program: Option<&PaneProgram>,
+    ) {
         if let Some(session) = self.sessions.get_mut(key).filter(|session| session.posted) {
-            session.pane =
-                Some(PaneRef { socket: String::new(), server_pid: None, pane: pane_id.to_owned() });
+            // The detector knows it for good: another producer that names its session moves it nowhere.
+            session.program = program.cloned().or(session.program.take());
+            session.pane = Some(session.program.as_ref().map_or_else(
+                || PaneRef { socket: String::new(), server_pid: None, pane: pane_id.to_owned() },
+                PaneProgram::pane_ref,
+            ));
             session.cwd = cwd.to_owned();
             session.transcript_path = transcript_path.to_owned();
         }

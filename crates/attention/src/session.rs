@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use herdbook_events::observation::{Facts, PaneRef, ToolUse};
 use herdbook_events::origin::{Process, Terminal};
-use herdbook_events::{NormalizedEvent, SessionKey, WaitKind};
+use herdbook_events::{NormalizedEvent, PaneProgram, SessionKey, WaitKind};
 
 use crate::ledger::Account;
 
@@ -173,6 +173,8 @@ pub struct Session {
     pub(crate) unhooked: bool,
     /// The session whose conversation it goes on with, as its transcript proves.
     pub(crate) resumed_from: Option<SessionKey>,
+    /// The program that the detector watches, where it tells of this session.
+    pub(crate) program: Option<PaneProgram>,
     /// The hook-fed session that speaks for this posted one.
     pub(crate) hidden_by: Option<SessionKey>,
     pub(crate) terminal: Terminal,
@@ -232,6 +234,7 @@ impl Session {
             start_stamp_ms: None,
             unhooked: false,
             resumed_from: None,
+            program: None,
             hidden_by: None,
             terminal: Terminal::Unknown,
             attended: None,
@@ -261,7 +264,7 @@ impl Session {
         &self.key
     }
 
-    /// Host, or `posted`.
+    /// Host, or `posted`, or `detected`.
     pub fn host(&self) -> &str {
         &self.host
     }
@@ -374,6 +377,11 @@ impl Session {
     /// The hook-fed session that speaks for this posted one, on the same pane or transcript.
     pub fn speaker(&self) -> Option<&SessionKey> {
         self.hidden_by.as_ref()
+    }
+
+    /// The program that the detector watches, where it tells of this session.
+    pub fn program(&self) -> Option<&PaneProgram> {
+        self.program.as_ref()
     }
 
     /// The session whose conversation it goes on with, as its transcript proves.

@@ -63,7 +63,9 @@ impl Attention {
 
     /// When time alone would change a session, and what that would be in words.
     pub fn timer_of(&self, session: &Session) -> Option<(u64, &'static str)> {
-        if !session.is_live() || session.known_process().is_some() {
+        // Somebody looks after those that the detector tells of, as after known processes.
+        let is_looked_after = session.known_process().is_some() || session.program.is_some();
+        if !session.is_live() || is_looked_after {
             return None;
         }
         if session.waits.is_empty() {

@@ -5,6 +5,7 @@
 //! Start with [`Engine::step`], then [`Input`] and [`Effect`].
 
 pub mod book;
+mod detected;
 mod engine;
 mod intake;
 mod pane;

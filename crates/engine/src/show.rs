@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 
 use herdbook_attention::{Phase, Session};
+use herdbook_events::observation::PaneRef;
 use herdbook_events::{Process, SessionKey};
 use herdbook_hosts::transcript::{Reader, child_place};
 
@@ -11,7 +12,9 @@ use crate::book::{Spans, Totals};
 use crate::engine::Engine;
 use crate::received::Received;
 use crate::types::Now;
-use crate::view::{Claim, Evidence, QueueEntry, SessionView, State, TranscriptFile, WatchedPane};
+use crate::view::{
+    Claim, DetectedSession, Evidence, QueueEntry, SessionView, State, TranscriptFile, WatchedPane,
+};
 
 impl Engine {
     /// Returns every entry of the queue in order; those in cooldown come last.
@@ -158,6 +161,24 @@ impl Engine {
             is_live: session.is_live(),
         };
         self.attention.sessions().filter(hooked).map(claim).collect()
+    }
+
+    /// Returns the live sessions that the detector told of, so that it can go on with them after a start.
+    pub fn detected(&self) -> Vec<DetectedSession> {
+        let live = self.attention.sessions().filter(|session| session.is_live());
+        let detected = live.filter_map(|session| {
+            Some(DetectedSession {
+                session_id: session.key().to_string(),
+                program: session.program()?.clone(),
+                waits: session.shown_wait().map(|wait| wait.message.clone()),
+            })
+        });
+        detected.collect()
+    }
+
+    /// Returns the panes of live sessions that hooks feed: they speak for themselves, and the detector leaves them alone.
+    pub fn panes_with_hooks(&self) -> Vec<PaneRef> {
+        self.attention.panes_with_hooks()
     }
 
     fn view(&self, session: &Session, linked: Option<&SessionKey>) -> SessionView {

@@ -1,7 +1,7 @@
 //! What goes into the engine and what comes out.
 
 use herdbook_events::observation::Seat;
-use herdbook_events::{NormalizedEvent, Origin, PaneSeen, Process, SessionKey, Told};
+use herdbook_events::{Detected, NormalizedEvent, Origin, PaneSeen, Process, SessionKey, Told};
 
 use crate::record::Record;
 
@@ -105,6 +105,8 @@ pub enum Input {
     },
     /// What the text of a pane says of the agent in it. A look that could not be made, or tells nothing, is no input.
     Pane(PaneSeen),
+    /// What the detector says of a program in a pane, for a harness without hooks.
+    Detected(Detected),
     /// What new lines of a session's transcript prove. Recorded where it moved the session.
     Transcript(TranscriptNews),
     /// Events were lost before they reached the journal.

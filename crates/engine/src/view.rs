@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use herdbook_events::observation::PaneRef;
 use herdbook_events::origin::Terminal;
-use herdbook_events::{Process, SessionKey, WaitKind};
+use herdbook_events::{PaneProgram, Process, SessionKey, WaitKind};
 use serde::Serialize;
 
 /// State of a session (overview section 4).
@@ -68,12 +68,23 @@ pub struct WatchedPane {
     pub found: bool,
 }
 
+/// A live session that the detector told of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DetectedSession {
+    /// Its id, `tmux-{paneId}-{ms}`.
+    pub session_id: String,
+    /// The program.
+    pub program: PaneProgram,
+    /// The message of its wait, if it waits.
+    pub waits: Option<String>,
+}
+
 /// One session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SessionView {
     /// Key.
     pub key: SessionKey,
-    /// Host, or `posted`.
+    /// Host, or `posted`, or `detected`.
     pub host: String,
     /// Native session id.
     pub native_id: String,

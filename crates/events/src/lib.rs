@@ -5,6 +5,7 @@
 //! Start with [`canonical::CanonicalEvent`], then [`observation::Observation`], then [`normalized::NormalizedEvent`].
 
 pub mod canonical;
+pub mod detected;
 pub mod ids;
 pub mod normalized;
 pub mod observation;
@@ -16,6 +17,7 @@ pub mod told;
 pub mod vocabulary;
 
 pub use canonical::{CanonicalEvent, Lineage, Payload, PayloadField};
+pub use detected::{Detected, PaneProgram};
 pub use ids::{SessionKey, Ulid, UlidGenerator};
 pub use normalized::{InvalidEvent, NormalizedEvent, Reason};
 pub use observation::{Observation, Signal, WaitKind};

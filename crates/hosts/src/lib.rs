@@ -7,6 +7,7 @@ pub mod claude;
 pub mod codex;
 pub mod copilot;
 pub mod cursor;
+pub mod detector;
 pub mod droid;
 mod ecmascript;
 pub mod gemini;

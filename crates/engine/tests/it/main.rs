@@ -3,6 +3,7 @@
 #![expect(missing_docs, reason = "a test: names say it")]
 #![expect(clippy::unwrap_used, reason = "a test: what is missing fails it")]
 
+mod detected;
 mod gemini;
 mod hooks;
 mod house;

@@ -11,6 +11,7 @@
 //! nobody is in. It never sits in one with `destroy-unattached`, which would outlive its human for us.
 
 mod blocks;
+mod screens;
 
 use std::collections::BTreeMap;
 use std::io::{self, Read as _, Write as _};
@@ -21,6 +22,8 @@ use crate::command::{self, Command, RunError};
 use crate::pane::{FieldValue, is_pane_id, parse_panes};
 use crate::tmux::{SEPARATOR, Server, Tmux, TmuxError, number, text};
 use blocks::{Block, Blocks, Broken};
+
+pub use screens::{ListedPane, PaneScreen};
 
 /// Fields of a pane in a cycle. Free text comes last.
 const FIELDS: &[&str] = &[

@@ -97,3 +97,53 @@ fn the_client_leaves_with_its_owner() {
         std::thread::yield_now();
     }
 }
+
+#[test]
+fn the_list_says_which_panes_are_worth_a_look_and_a_look_what_was_true_in_its_moment() {
+    let Some(server) = PrivateServer::start("the_list_says_which_panes_are_worth_a_look", "one") else {
+        return;
+    };
+    let asks = "printf 'one\\nProceed? [y/N] '; tmux wait-for -S shown; tmux wait-for more; echo two; \
+                tmux wait-for -S shown; exec sleep 600";
+    let pane = server.by_hand(&["new-window", "-d", "-c", "/", "-P", "-F", "#{pane_id}", asks]);
+    server.by_hand(&["wait-for", "shown"]);
+    server.by_hand(&["select-pane", "-t", &pane, "-T", "@hb-a;b 'c"]);
+    let mut control = Control::attach(&server.tmux()).unwrap();
+    let find = |panes: Vec<ListedPane>| panes.into_iter().find(|listed| listed.id == pane).unwrap();
+    let listed = find(control.list(false).unwrap());
+    let pid = server.by_hand(&["display-message", "-p", "-t", &pane, "#{pane_pid}"]);
+    assert_eq!((listed.pid.to_string(), listed.size, listed.title.as_str()), (pid, (80, 20), "@hb-a;b 'c"));
+    assert_eq!((listed.in_mode, listed.is_dead, listed.command.as_str()), (false, false, ""));
+    let commands = control.list(true).unwrap();
+    assert_eq!(commands.iter().find(|listed| listed.id == "%0").unwrap().command, "sleep");
+    let screens = control.screens(&["%77", &pane]).unwrap();
+    assert_eq!(screens.len(), 1, "a pane that is not there could not be looked at");
+    let screen = &screens[0];
+    assert_eq!((screen.id.as_str(), screen.pid, screen.size), (pane.as_str(), listed.pid, (80, 20)));
+    assert_eq!((screen.cursor, screen.cwd.as_str(), screen.in_mode), ((15, 1), "/", false));
+    assert!(screen.text.starts_with("one\nProceed? [y/N] \n"), "{:?}", screen.text);
+    // The activity is told in seconds, so a look counts as later only in the next one.
+    let before = listed.activity_s;
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while now_s() <= before {
+        assert!(std::time::Instant::now() < deadline);
+        std::thread::yield_now();
+    }
+    assert_eq!(find(control.list(false).unwrap()).activity_s, before, "nothing came");
+    server.by_hand(&["wait-for", "-S", "more"]);
+    server.by_hand(&["wait-for", "shown"]);
+    while find(control.list(false).unwrap()).activity_s == before {
+        assert!(std::time::Instant::now() < deadline, "no activity");
+    }
+    server.by_hand(&["copy-mode", "-t", &pane]);
+    assert!(control.screens(&[&pane]).unwrap()[0].in_mode);
+    let error = control.screens(&["%0; kill-server"]).unwrap_err();
+    assert!(matches!(error, ControlError::Tmux(TmuxError::BadId(_))), "{error}");
+    server.end();
+    assert!(matches!(control.list(false), Err(ControlError::Closed)));
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test compares tmux's clock with the machine's")]
+fn now_s() -> u64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs()
+}
