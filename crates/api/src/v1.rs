@@ -140,6 +140,9 @@ pub struct Item {
     pub pane: Option<Pane>,
     /// The pane is a hint only: never jump there without saying so.
     pub pane_uncertain: bool,
+    /// The machine that the pane is on; null for this one.
+    #[serde(default)]
+    pub machine: Option<String>,
 }
 
 impl Item {
@@ -212,6 +215,15 @@ pub struct Session {
     pub waits: u64,
     /// The posted session that is the same as this one, and hidden behind it.
     pub linked: Option<String>,
+    /// Its pane was closed and its agent lives on: listed, not queued.
+    #[serde(default)]
+    pub detached: bool,
+    /// The machine it runs on; null for this one.
+    #[serde(default)]
+    pub machine: Option<String>,
+    /// Key of the session whose conversation it goes on with, as its transcript proves.
+    #[serde(default)]
+    pub resumed_from: Option<String>,
 }
 
 /// Answer of `GET /v1/agents`: agents that run in terminals and that no session's hooks came from.

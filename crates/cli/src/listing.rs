@@ -117,11 +117,18 @@ fn cells(row: &Row, name: &str, home: Option<&str>, now_ms: u64) -> Vec<Line> {
 }
 
 fn pane(row: &Row) -> Line {
-    let pane = row.pane();
-    match pane {
+    let line = match row.pane() {
         None => Line::new().styled("-", Style::Dim),
-        Some(pane) if row.session.pane_uncertain => Line::new().text(&pane.pane, Style::Plain).own("?"),
         Some(pane) => Line::new().text(&pane.pane, Style::Plain),
+    };
+    let line = match (row.pane(), &row.session) {
+        (Some(_), session) if session.detached => line.styled(" closed", Style::Dim),
+        (Some(_), session) if session.pane_uncertain => line.own("?"),
+        _ => line,
+    };
+    match &row.session.machine {
+        Some(machine) => line.own("@").text(machine, Style::Plain),
+        None => line,
     }
 }
 
@@ -142,6 +149,8 @@ pub fn short_cwd(cwd: &str, home: Option<&str>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use herdbook_api::v1::{Pane, Session};
+
     use super::*;
     use crate::model::tests::row;
 
@@ -176,6 +185,24 @@ mod tests {
         // 3 + 7 + 5 columns and the message leave 13 for the name and 2 for the gap.
         assert_eq!(widths(&table_at(40, "nightly-checks-2"))[SESSION], 13);
         assert_eq!(widths(&table_at(20, "nightly-checks-2"))[SESSION], SESSION_COLUMNS);
+    }
+
+    #[test]
+    fn a_pane_says_where_it_is_and_whether_it_can_be_gone_to() {
+        let mut row = row("claude-4f1d", 0);
+        let mut shown = |change: fn(&mut Session)| {
+            change(&mut row.session);
+            pane(&row).render(false, None)
+        };
+        assert_eq!(shown(|_| {}), "-");
+        assert_eq!(shown(|session| session.machine = Some("build-7".into())), "-@build-7");
+        assert_eq!(
+            shown(|session| session.pane = Some(Pane { pane: "%3".into(), ..Pane::default() })),
+            "%3@build-7"
+        );
+        assert_eq!(shown(|session| session.machine = None), "%3");
+        assert_eq!(shown(|session| session.pane_uncertain = true), "%3?");
+        assert_eq!(shown(|session| session.detached = true), "%3 closed");
     }
 
     #[test]

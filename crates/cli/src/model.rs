@@ -66,6 +66,7 @@ pub fn rows(queue: Vec<Item>, sessions: Vec<Session>) -> Vec<Row> {
             cwd: item.cwd.clone(),
             pane: item.pane.clone(),
             pane_uncertain: item.pane_uncertain,
+            machine: item.machine.clone(),
             ..Session::default()
         },
         entry: Some(item),

@@ -80,6 +80,7 @@ pub(crate) fn item(entry: QueueEntry) -> v1::Item {
         pinned: entry.pinned,
         pane: entry.pane.as_ref().map(pane),
         pane_uncertain: entry.pane_uncertain,
+        machine: entry.machine,
         id: entry.id,
         session_id: entry.session.as_str().to_owned(),
         pane_id: entry.pane_id,
@@ -130,6 +131,9 @@ pub(crate) fn session(view: &SessionView) -> v1::Session {
         tools: view.tools,
         waits: view.waits,
         linked: view.linked.as_ref().map(|key| key.as_str().to_owned()),
+        detached: view.detached,
+        machine: view.machine.clone(),
+        resumed_from: view.resumed_from.as_ref().map(|key| key.as_str().to_owned()),
     }
 }
 

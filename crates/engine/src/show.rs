@@ -209,6 +209,7 @@ impl Engine {
             pane_uncertain: self.attention.pane_uncertain(session),
             headless: session.is_headless(),
             detached: session.is_detached(),
+            machine: session.machine().map(str::to_owned),
             stale: session.is_stale(),
             children: session.children(),
             pending: session.waits().iter().filter(|wait| wait.is_blocking()).count(),

@@ -108,6 +108,8 @@ pub struct SessionView {
     pub headless: bool,
     /// Its pane was closed and its agent lives on: listed, not queued.
     pub detached: bool,
+    /// The machine it runs on, where it is not this one.
+    pub machine: Option<String>,
     /// Dropped out of the queue for age.
     pub stale: bool,
     /// Live subagents.

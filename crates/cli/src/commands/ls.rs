@@ -17,7 +17,8 @@ use crate::printer::{Line, Style};
 /// Agents that run without hooks come last: what they do cannot be told.
 ///
 /// STATE is registered (no turn running), working, stuck (waits for you), ended, or unknown (cannot be told). KIND says what a
-/// stuck session waits for. A pane with a question mark is a guess.
+/// stuck session waits for. A pane with a question mark is a guess; `%3@HOST` is on another machine, and of a pane that is
+/// closed the agent lives on.
 #[derive(Debug, clap::Args)]
 #[command(visible_alias = "list")]
 pub struct Args {

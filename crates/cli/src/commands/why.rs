@@ -49,10 +49,17 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     let marks = [
         (session.headless, "no human sits at it: it is not queued for the end of a turn"),
         (session.stale, "it left the queue for its age"),
+        (session.detached, "its pane was closed and its agent lives on: it is not queued"),
         (session.pane_uncertain, "its pane is a guess"),
     ];
     for (_, words) in marks.into_iter().filter(|(is_so, _)| *is_so) {
         context.printer.line(&Line::new().own("  ").styled(words, Style::Dim))?;
+    }
+    let facts = [("it runs on ", &session.machine), ("it goes on with ", &session.resumed_from)];
+    for (words, value) in facts {
+        if let Some(value) = value {
+            context.printer.line(&Line::new().own("  ").styled(words, Style::Dim).text(value, Style::Dim))?;
+        }
     }
     if !session.message.is_empty() {
         context.printer.line(&Line::new().own("  ").text(&session.message, Style::Plain))?;

@@ -99,5 +99,7 @@ fn who_waits_in_a_pane_that_was_closed_is_not_first() {
     assert_eq!(next(), Some(panes[0].clone()));
     server.run(&["kill-pane", "-t", &panes[0]]);
     wait_until("the other one", || next() == Some(panes[1].clone()));
+    let is_detached = |key| daemon.client().session(key).unwrap().detached;
+    assert_eq!([is_detached("claude-first"), is_detached("claude-second")], [true, false]);
     server.run(&["kill-server"]);
 }

@@ -51,6 +51,19 @@ fn hooks_are_counted_by_host_and_event_also_after_a_restart() {
 }
 
 #[test]
+fn a_session_of_another_machine_says_so() {
+    let daemon = Scratch::new().start();
+    let mut call = stop_call(1, "far");
+    call.origin.machine = Some("build-7".into());
+    daemon.frame(&call);
+    daemon.frame(&stop_call(2, "near"));
+    let session = |key| daemon.client().session(key).unwrap().machine;
+    assert_eq!([session("claude-far"), session("claude-near")], [Some("build-7".into()), None]);
+    let queue = daemon.client().queue().unwrap().into_iter().map(|item| item.machine);
+    assert_eq!(queue.collect::<Vec<_>>(), [Some("build-7".into()), None]);
+}
+
+#[test]
 fn queue_items_have_what_the_reference_has_and_more() {
     let daemon = Scratch::new().start();
     let mut event = stuck("a", T);
