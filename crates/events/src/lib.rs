@@ -1,5 +1,5 @@
 //! The vocabularies of Herdbook as types: canonical hook events, the four normalized attention events,
-//! observations (what a canonical event says about waiting), ids.
+//! observations (what a canonical event says about waiting), program status, ids.
 //!
 //! It parses, prints and classifies. It never reads a clock, a file or the environment.
 //! Start with [`canonical::CanonicalEvent`], then [`observation::Observation`], then [`normalized::NormalizedEvent`].
@@ -12,6 +12,7 @@ pub mod observation;
 pub mod origin;
 pub mod pane;
 pub mod read;
+pub mod status;
 pub mod surrogates;
 pub mod told;
 pub mod vocabulary;
@@ -24,6 +25,7 @@ pub use observation::{Observation, Signal, WaitKind};
 pub use origin::{Origin, Process};
 pub use pane::{PaneSeen, Shows};
 pub use read::{CompactTrigger, Reported};
+pub use status::{PostedStatus, ProgramState, Report, StatusPlace};
 pub use surrogates::replace_lone_surrogates;
 pub use told::Told;
 pub use vocabulary::{Family, Field, FieldKind, typed};
