@@ -191,7 +191,13 @@ impl Attention {
         }
     }
 
-    fn drop_found(&mut self, key: &SessionKey, at: Moment, cause: &Cause, out: &mut Vec<Transition>) {
+    pub(crate) fn drop_found(
+        &mut self,
+        key: &SessionKey,
+        at: Moment,
+        cause: &Cause,
+        out: &mut Vec<Transition>,
+    ) {
         out.extend(self.end(key, at, cause));
         self.sessions.remove(key);
         self.found.remove(key);

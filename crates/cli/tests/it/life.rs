@@ -25,6 +25,8 @@ fn body_of_a_daemon_of_another_version() {
         discover: false,
         home: None,
         panes: false,
+        boot: herdbook_wire::clock::boot_prefix(),
+        clock: herdbook_daemon::now,
         sockets: vec![SocketPlace { path: state_dir.join("sock"), guarded: true }],
         state_dir,
         http: Vec::new(),

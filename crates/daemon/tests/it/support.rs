@@ -50,6 +50,8 @@ impl Scratch {
             discover: false,
             home: None,
             panes: false,
+            boot: herdbook_wire::clock::boot_prefix(),
+            clock: herdbook_daemon::now,
             stop: Stop::new(),
             signals: false,
             notice: Arc::new(move |notice| {

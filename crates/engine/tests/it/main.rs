@@ -121,6 +121,7 @@ impl Herd {
             body: body.as_bytes().to_vec(),
             cut: false,
             spooled: false,
+            earlier_boot: false,
         }));
     }
 
@@ -138,6 +139,7 @@ impl Herd {
             body: body.into_bytes(),
             cut: false,
             spooled: false,
+            earlier_boot: false,
         }));
     }
 
