@@ -65,6 +65,26 @@ impl Attention {
         out
     }
 
+    /// The machine was started anew: the agents, panes and shells of before are gone. Who runs elsewhere goes on, and so
+    /// does a posted session that sat in no pane of tmux.
+    pub fn rebooted(&mut self, at: Moment, cause: &Cause) -> Vec<Transition> {
+        let in_tmux = |session: &Session| session.pane().is_some_and(|pane| pane.pane.starts_with('%'));
+        let ran_here = |session: &&Session| {
+            session.is_live() && session.machine().is_none() && (!session.posted || in_tmux(session))
+        };
+        let gone: Vec<SessionKey> =
+            self.sessions.values().filter(ran_here).map(|session| session.key.clone()).collect();
+        let mut out = Vec::new();
+        for key in gone {
+            match self.found.contains(&key) {
+                true => self.drop_found(&key, at, cause, &mut out),
+                false => out.extend(self.end(&key, at, cause)),
+            }
+        }
+        out.extend(self.relink(at));
+        out
+    }
+
     /// True when a live session's agent is that process.
     pub fn knows_process(&self, process: Process, machine: Option<&str>) -> bool {
         self.inside(process, machine).next().is_some()

@@ -229,7 +229,13 @@ impl Attention {
         self.sessions.get(key).is_some_and(|session| session.phase == Phase::Registered)
     }
 
-    fn drop_found(&mut self, key: &SessionKey, at: Moment, cause: &Cause, out: &mut Vec<Transition>) {
+    pub(crate) fn drop_found(
+        &mut self,
+        key: &SessionKey,
+        at: Moment,
+        cause: &Cause,
+        out: &mut Vec<Transition>,
+    ) {
         out.extend(self.end(key, at, cause));
         self.sessions.remove(key);
         self.found.remove(key);

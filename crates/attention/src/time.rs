@@ -95,8 +95,12 @@ impl Attention {
         for (when, key) in due {
             // It counts from when it was due, however late the tick comes.
             let when = Moment { at_ms: when, wall_ms: at.wall_ms.saturating_sub(at.at_ms - when) };
-            let cause = Cause { source: "timer", fact: "no sign for too long".into(), ..Cause::default() };
             let Some(session) = self.sessions.get_mut(&key) else { continue };
+            let fact = match session.waits.is_empty() {
+                true => "no sign of work for too long",
+                false => "nothing to look at for too long: left the queue",
+            };
+            let cause = Cause { source: "timer", fact: fact.to_owned(), ..Cause::default() };
             session.note(when, &cause);
             if session.waits.is_empty() {
                 session.enter(Phase::Unknown, when);

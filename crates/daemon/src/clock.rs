@@ -6,7 +6,7 @@ use herdbook_engine::Now;
 use rustix::time::{ClockId, clock_gettime};
 
 /// Reads wall and monotonic time.
-pub(crate) fn now() -> Now {
+pub fn now() -> Now {
     Now { wall_ms: wall_ms(), mono_ms: milliseconds(ClockId::Monotonic).max(1) }
 }
 

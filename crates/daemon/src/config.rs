@@ -5,10 +5,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use herdbook_engine::Now;
+use herdbook_wire::clock::boot_prefix;
 use herdbook_wire::env::{Env, HERDBOOK_ADDR};
 use herdbook_wire::paths::{self, SocketPlace};
 use tokio::sync::watch;
 
+use crate::clock;
 use crate::error::DaemonError;
 use crate::service::Service;
 
@@ -43,6 +46,10 @@ pub struct DaemonConfig {
     pub panes: bool,
     /// The folder of the human's settings; none: he has none.
     pub config_dir: Option<PathBuf>,
+    /// Names the boot of the machine, as the names of spooled events do; 0 where it is not known.
+    pub boot: u32,
+    /// Reads the clocks for the engine.
+    pub clock: fn() -> Now,
     /// Ends the daemon from within the process.
     pub stop: Stop,
     /// SIGTERM and SIGINT end it too.
@@ -69,6 +76,8 @@ impl DaemonConfig {
             discover: env.herdbook_discover.as_ref().is_none_or(|value| value != "off"),
             panes: env.herdbook_panes.as_ref().is_none_or(|value| value != "off"),
             config_dir: paths::config_dir(env).ok(),
+            boot: boot_prefix(),
+            clock: clock::now,
             stop: Stop::new(),
             signals: true,
             notice: Arc::new(|_| {}),

@@ -24,6 +24,7 @@ pub(crate) fn delivery(wire: Delivery, spooled: bool) -> HookDelivery {
         body: wire.body,
         cut: wire.cut,
         spooled,
+        earlier_boot: false,
     }
 }
 

@@ -48,6 +48,10 @@ pub(crate) struct EngineLoop {
     pub counters: Arc<Counters>,
     pub notice: Arc<dyn Fn(&Notice) + Send + Sync>,
     pub version: String,
+    /// Names the boot of the machine; 0 where it is not known.
+    pub boot: u32,
+    /// [`crate::clock::now`]; another one in tests.
+    pub clock: fn() -> Now,
     /// Tells the service manager that this loop goes round.
     pub beat: Beat,
     /// [`Engine::step`]; another one in tests.
@@ -74,7 +78,7 @@ impl EngineLoop {
     }
 
     fn run(mut self, mut commands: mpsc::Receiver<Command>, runtime: &Handle) {
-        let start = Input::Daemon { what: "start", version: self.version.clone() };
+        let start = self.told("start");
         self.step(start, Durability::Written, Box::new(drop));
         self.drain_spool();
         self.own_up();
@@ -122,6 +126,11 @@ impl EngineLoop {
         }
     }
 
+    fn told(&self, what: &'static str) -> Input {
+        let boot = (self.boot != 0).then_some(self.boot);
+        Input::Daemon { what, version: self.version.clone(), boot }
+    }
+
     /// Takes an input from outside: what was spooled before it comes first.
     fn take(&mut self, request: Request) {
         let Request { input, durability, reply, until_ms } = request;
@@ -144,7 +153,7 @@ impl EngineLoop {
 
     fn look(&mut self, look: Look) {
         self.drain_spool();
-        let now = clock::now();
+        let now = (self.clock)();
         let engine = &self.engine;
         // The reply was dropped with the closure: whoever asked sees that it failed.
         drop(catch_unwind(AssertUnwindSafe(|| look(engine, now))));
@@ -162,7 +171,7 @@ impl EngineLoop {
                 }
             }
         }
-        let stop = Input::Daemon { what: "stop", version: self.version.clone() };
+        let stop = self.told("stop");
         self.step(stop, Durability::Synced, Box::new(drop));
         self.store.close();
         self.spool.remove_kept();
@@ -264,7 +273,7 @@ impl EngineLoop {
 
     /// Folds one input and carries out what it gives.
     fn step(&mut self, input: Input, durability: Durability, reply: Reply) {
-        let now = clock::now();
+        let now = (self.clock)();
         let shadow = Shadow::of(&input);
         let delivery = shadow.delivery;
         let (fold, engine) = (self.fold, &mut self.engine);
@@ -431,6 +440,7 @@ mod tests {
             body: body.as_bytes().to_vec(),
             cut: false,
             spooled: false,
+            earlier_boot: false,
         })
     }
 
@@ -465,11 +475,13 @@ mod tests {
             ids: journal.ids,
             redactor: Redactor::new(&[0; 32]),
             told: Arc::new(told),
-            spool: Drain::new(state),
+            spool: Drain::new(state, 0),
             processes: Watch::new(Proc::system()),
             counters: Arc::default(),
             notice: Arc::new(|_| {}),
             version: "0.0.0-test".into(),
+            boot: 0,
+            clock: clock::now,
             beat,
             fold: fold_that_fails_on_boom,
             refused: Arc::new(Mutex::new(refused)),

@@ -35,6 +35,7 @@ mod spool;
 mod store_file;
 mod transcripts;
 
+pub use clock::now;
 pub use config::{DEFAULT_HTTP, DaemonConfig, Notice, Stop};
 pub use error::DaemonError;
 pub use run::run;

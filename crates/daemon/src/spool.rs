@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use herdbook_engine::HookDelivery;
 use herdbook_wire::PROTOCOL_VERSION;
-use herdbook_wire::clock::boot_prefix;
 use herdbook_wire::spool::{self, Entry, Lost, ReadError};
 
 use crate::clock;
@@ -40,7 +39,7 @@ struct Kept {
 }
 
 impl Drain {
-    pub(crate) fn new(state_dir: &Path) -> Drain {
+    pub(crate) fn new(state_dir: &Path, boot: u32) -> Drain {
         let kept = Kept {
             flying: Mutex::new(HashSet::new()),
             landed: Mutex::new(Vec::new()),
@@ -51,7 +50,7 @@ impl Drain {
         drop(spool::recover_temps(&dir, clock::wall_ms(), TEMP_AGE_MS));
         Drain {
             dir,
-            boot: boot_prefix(),
+            boot,
             kept: Arc::new(kept),
             foreign: HashMap::new(),
             later: HashSet::new(),
@@ -110,7 +109,12 @@ impl Drain {
     /// Reads one entry. The error is nothing when it stays for later, or words about an event that is lost.
     pub(crate) fn read(&mut self, entry: &Entry) -> Result<HookDelivery, Option<String>> {
         match spool::read(&self.dir, entry) {
-            Ok(delivery) => return Ok(convert::delivery(delivery, true)),
+            Ok(delivery) => {
+                let call = convert::delivery(delivery, true);
+                // The spool of a home that machines share may hold events of another one.
+                let is_ours = call.origin.machine.is_none() && entry.boot != 0 && self.boot != 0;
+                return Ok(HookDelivery { earlier_boot: is_ours && entry.boot != self.boot, ..call });
+            }
             Err(error @ ReadError::Bad(..)) => return Err(Some(error.to_string())),
             Err(ReadError::Io(..)) => drop(self.later.insert(entry.delivery)),
             Err(ReadError::Version(_, version)) => drop(self.foreign.insert(entry.delivery, version)),
@@ -195,6 +199,7 @@ mod tests {
     use std::os::unix::fs::FileExt;
 
     use herdbook_wire::Delivery;
+    use herdbook_wire::clock::boot_prefix;
 
     use super::*;
 
@@ -217,7 +222,7 @@ mod tests {
         // The version stands behind the magic bytes.
         let file = std::fs::File::options().write(true).open(dir.join(foreign.name())).unwrap();
         file.write_at(&[9], 4).unwrap();
-        let mut drain = Drain::new(state.path());
+        let mut drain = Drain::new(state.path(), boot_prefix());
         assert_eq!(listed(&drain), (true, vec![1]));
         assert_eq!(drain.read(&foreign).unwrap_err(), None);
         assert_eq!((listed(&drain), drain.foreign()), ((false, vec![]), (1, 9)));
@@ -227,7 +232,11 @@ mod tests {
         drop(drain.keeping(own));
         drain.try_again();
         assert_eq!(listed(&drain), (false, vec![]));
-        assert_eq!(listed(&Drain::new(state.path())).1, [1, 2], "the next daemon tries them all");
+        assert_eq!(
+            listed(&Drain::new(state.path(), boot_prefix())).1,
+            [1, 2],
+            "the next daemon tries them all"
+        );
     }
 
     #[test]
@@ -235,7 +244,7 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         let dir = state.path().join("spool");
         let entry = spooled(&dir, 1);
-        let mut drain = Drain::new(state.path());
+        let mut drain = Drain::new(state.path(), boot_prefix());
         spool::remove(&dir, &entry).unwrap();
         assert_eq!(drain.read(&entry).unwrap_err(), None);
         spooled(&dir, 1);

@@ -27,6 +27,8 @@ pub struct Engine {
     /// The last cause that is in the journal: what happened later before a stop is not known.
     last_cause: Moment,
     warned: HashSet<String>,
+    /// The boot of the machine in which the daemon started last, where that was told.
+    boot: Option<u32>,
 }
 
 /// Delivery ids that are in the journal: the same one is dropped for good.
@@ -109,6 +111,7 @@ impl Engine {
             book: Book::default(),
             last_cause: Moment::default(),
             warned: HashSet::new(),
+            boot: None,
             config,
         }
     }
@@ -164,12 +167,13 @@ impl Engine {
                 self.book.totals.lost += lost;
                 out.records.push(Record::new(&id, at, "gap", payload::gap(at, lost, &reason)));
             }
-            Input::Daemon { what, version } => {
-                if what == "start" {
-                    self.started(at);
-                }
+            Input::Daemon { what, version, boot } => {
                 let id = self.next_id(at);
-                out.records.push(Record::new(&id, at, "daemon", payload::daemon(at, what, &version)));
+                out.records.push(Record::new(&id, at, "daemon", payload::daemon(at, what, &version, boot)));
+                if what == "start" {
+                    let transitions = self.started(at, &id, boot);
+                    self.record_transitions(at, transitions, &mut out);
+                }
             }
             Input::Tick => {}
         }
@@ -242,7 +246,11 @@ impl Engine {
                     _ => {}
                 }
             }
-            "daemon" if payload::is_start(record.payload)? => self.started(at),
+            "daemon" => {
+                if let Some(boot) = payload::read_start(record.payload)? {
+                    self.started(at, record.id, boot);
+                }
+            }
             "gap" => self.book.totals.lost += payload::lost(record.payload)?,
             _ => {}
         }
@@ -350,12 +358,23 @@ impl Engine {
         }
     }
 
-    /// The daemon started: nobody is called for what waited before, and stamps may be of another boot.
-    fn started(&mut self, at: Moment) {
+    /// The daemon started: nobody is called for what waited before. In another boot the stamps of before say nothing,
+    /// and what ran on this machine is gone.
+    fn started(&mut self, at: Moment, id: &str, boot: Option<u32>) -> Vec<Transition> {
         self.attention.look_away(self.last_cause, at);
         self.attention.silence_pending();
-        self.attention.forget_stamps();
         self.twins.clear();
+        let before = self.boot;
+        self.boot = boot.or(before);
+        if boot.is_none() || boot != before {
+            self.attention.forget_stamps();
+        }
+        if boot.is_none() || before.is_none() || boot == before {
+            return Vec::new();
+        }
+        let fact = "the machine was started anew".to_owned();
+        let cause = Cause { id: id.to_owned(), source: "process", fact, ..Cause::default() };
+        self.attention.rebooted(at, &cause)
     }
 
     /// Puts what is over into the book.

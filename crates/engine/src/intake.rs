@@ -46,7 +46,11 @@ pub(crate) fn hook(engine: &mut Engine, at: Moment, call: HookDelivery, out: &mu
     }
     let key = event.idempotency_key.clone();
     let call = HookDelivery { origin: marked_origin(&engine.redactor, call.origin), ..call };
-    let repeat_of = repeat_of(engine, at, &event, &call.host, call.stamp_ms, &id);
+    // Its stamp cannot be compared with any other.
+    let repeat_of = match call.earlier_boot {
+        true => None,
+        false => repeat_of(engine, at, &event, &call.host, call.stamp_ms, &id),
+    };
     let event = redacted(engine, event, &call);
     let hook = HookPayload {
         clock: at.at_ms,
@@ -54,6 +58,7 @@ pub(crate) fn hook(engine: &mut Engine, at: Moment, call: HookDelivery, out: &mu
         stamp: call.stamp_ms,
         started_at: call.started_at_ms,
         spooled: call.spooled,
+        earlier_boot: call.earlier_boot,
         adapter: (call.host != event.host).then(|| call.host.clone()),
         host: event.host.clone(),
         event: event.event.map(|family| family.as_str().to_owned()),
@@ -66,7 +71,7 @@ pub(crate) fn hook(engine: &mut Engine, at: Moment, call: HookDelivery, out: &mu
     };
     out.records.push(Record::new(&id, at, "hook", payload::raw(&hook)));
     engine.received.hook(at.wall_ms, &event, &hook.origin, hook.repeat_of.is_some());
-    if hook.repeat_of.is_none() {
+    if hook.repeat_of.is_none() && !hook.earlier_boot {
         let transitions = fold(engine, at, &id, &event, &hook);
         engine.record_transitions(at, transitions, out);
     }
@@ -91,7 +96,7 @@ pub(crate) fn replay(
         project(adapter, hook.native_event.as_deref(), hook.native.get().as_bytes())
     {
         engine.received.hook(at.wall_ms, &event, &hook.origin, hook.repeat_of.is_some());
-        if hook.repeat_of.is_none() {
+        if hook.repeat_of.is_none() && !hook.earlier_boot {
             repeat_of(engine, at, &event, adapter, hook.stamp, record.id);
             fold(engine, at, record.id, &event, &hook);
         }

@@ -24,6 +24,9 @@ pub struct HookPayload {
     /// It came out of the spool.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub spooled: bool,
+    /// It ran before the machine was started last: kept, and moves nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub earlier_boot: bool,
     /// The adapter that was called, where it is not the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapter: Option<String>,
@@ -201,22 +204,29 @@ pub fn lost(payload: &str) -> Result<u64, serde_json::Error> {
     serde_json::from_str::<Gap>(payload).map(|gap| gap.lost)
 }
 
-pub fn daemon(at: Moment, what: &str, version: &str) -> Box<RawValue> {
+pub fn daemon(at: Moment, what: &str, version: &str, boot: Option<u32>) -> Box<RawValue> {
     #[derive(Serialize)]
     struct Daemon<'a> {
         clock: u64,
         what: &'a str,
         version: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        boot: Option<String>,
     }
-    raw(&Daemon { clock: at.at_ms, what, version })
+    let boot = boot.map(|boot| format!("{boot:08x}"));
+    raw(&Daemon { clock: at.at_ms, what, version, boot })
 }
 
-pub fn is_start(payload: &str) -> Result<bool, serde_json::Error> {
+/// Whether the daemon started, and in which boot; nothing where it stopped.
+pub fn read_start(payload: &str) -> Result<Option<Option<u32>>, serde_json::Error> {
     #[derive(Deserialize)]
     struct Daemon {
         what: String,
+        boot: Option<String>,
     }
-    serde_json::from_str::<Daemon>(payload).map(|read| read.what == "start")
+    let read: Daemon = serde_json::from_str(payload)?;
+    let boot = read.boot.and_then(|digits| u32::from_str_radix(&digits, 16).ok());
+    Ok((read.what == "start").then_some(boot))
 }
 
 pub fn transition(at: Moment, transition: &Transition) -> Box<RawValue> {

@@ -73,6 +73,8 @@ pub struct HookDelivery {
     pub cut: bool,
     /// It lay in the spool.
     pub spooled: bool,
+    /// It ran before the machine was started last: the agent it tells of is gone.
+    pub earlier_boot: bool,
 }
 
 /// Something that happened outside.
@@ -122,6 +124,8 @@ pub enum Input {
         what: &'static str,
         /// Version of the program.
         version: String,
+        /// Names the boot of the machine (`None`: not known). A start in another one than before ends what ran then.
+        boot: Option<u32>,
     },
     /// Nothing happened but time.
     Tick,

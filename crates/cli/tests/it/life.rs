@@ -26,6 +26,8 @@ fn body_of_a_daemon_of_another_version() {
         home: None,
         panes: false,
         config_dir: None,
+        boot: herdbook_wire::clock::boot_prefix(),
+        clock: herdbook_daemon::now,
         sockets: vec![SocketPlace { path: state_dir.join("sock"), guarded: true }],
         state_dir,
         http: Vec::new(),

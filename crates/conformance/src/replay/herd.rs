@@ -219,7 +219,7 @@ impl VirtualHerd {
             let _ = engine.replay(&view);
         }
         self.engine = Some(engine);
-        self.step(Input::Daemon { what: "start", version: VERSION.to_owned() });
+        self.step(Input::Daemon { what: "start", version: VERSION.to_owned(), boot: None });
         if self.tmux != TmuxFacts::default() {
             self.step(Input::Tmux(self.tmux.clone()));
         }
@@ -257,6 +257,7 @@ impl VirtualHerd {
             body: hook.payload.get().as_bytes().to_vec(),
             cut: false,
             spooled: self.engine.is_none(),
+            earlier_boot: false,
         };
         if self.engine.is_some() { self.deliver(delivery) } else { self.spool.push(delivery) }
     }

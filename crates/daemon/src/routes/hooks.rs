@@ -69,8 +69,18 @@ async fn take(app: &App, host: String, native_event: Option<String>, origin: Ori
     fill_random(&mut random).map_err(|error| Refused::Journal(error.to_string()))?;
     let delivery = u128::from_le_bytes(random);
     let (cut, spooled) = (false, false);
-    let call =
-        HookDelivery { host, native_event, delivery, stamp_ms, started_at_ms, origin, body, cut, spooled };
+    let call = HookDelivery {
+        host,
+        native_event,
+        delivery,
+        stamp_ms,
+        started_at_ms,
+        origin,
+        body,
+        cut,
+        spooled,
+        earlier_boot: false,
+    };
     app.keep(Input::Hook(call), Durability::Written).await?;
     ok(&Accepted { ok: true })
 }

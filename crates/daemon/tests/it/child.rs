@@ -5,21 +5,43 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use herdbook_api::Client;
 use herdbook_daemon::run;
+use herdbook_engine::Now;
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit, setrlimit};
 
 use crate::support::{Scratch, wait_until};
 
 const STATE: &str = "HERDBOOK_TEST_CHILD_STATE";
 const FILE_BYTES: &str = "HERDBOOK_TEST_CHILD_FILE_BYTES";
+const WALL_SHIFT_MS: &str = "HERDBOOK_TEST_CHILD_WALL_SHIFT_MS";
+const BOOT: &str = "HERDBOOK_TEST_CHILD_BOOT";
+
+/// How its world differs from ours.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Settings {
+    /// It may not write files beyond this size.
+    pub file_bytes: Option<u64>,
+    /// Its wall clock is ahead of ours by so much.
+    pub wall_shift_ms: i64,
+    /// It runs in another boot.
+    pub boot: Option<u32>,
+}
+
+static SHIFT_MS: AtomicI64 = AtomicI64::new(0);
+
+fn shifted() -> Now {
+    let now = herdbook_daemon::now();
+    Now { wall_ms: now.wall_ms.saturating_add_signed(SHIFT_MS.load(Ordering::Relaxed)), ..now }
+}
 
 /// Not a test of its own: what a [`DaemonChild`] runs.
 #[test]
 fn body_of_the_child_process() {
     let Some(state) = variable(STATE) else { return };
-    if let Some(bytes) = variable(FILE_BYTES).and_then(|bytes| bytes.to_str()?.parse().ok()) {
+    if let Some(bytes) = number(FILE_BYTES) {
         setrlimit(Resource::Fsize, Rlimit { current: Some(bytes), maximum: None }).unwrap();
     }
     let mut config = Scratch::new().config(std::sync::mpsc::channel().0);
@@ -27,7 +49,14 @@ fn body_of_the_child_process() {
     config.state_dir = PathBuf::from(&state);
     config.sockets[0].path = config.state_dir.join("sock");
     config.signals = true;
+    SHIFT_MS.store(number(WALL_SHIFT_MS).unwrap_or_default(), Ordering::Relaxed);
+    config.clock = shifted;
+    config.boot = number(BOOT).unwrap_or(config.boot);
     run(config).unwrap();
+}
+
+fn number<T: std::str::FromStr>(name: &str) -> Option<T> {
+    variable(name).and_then(|value| value.to_str()?.parse().ok())
 }
 
 #[expect(clippy::disallowed_methods, reason = "how the child is told what to be")]
@@ -44,16 +73,20 @@ pub struct DaemonChild {
 impl DaemonChild {
     /// Starts one and waits until it answers.
     pub fn start(state: &Path) -> DaemonChild {
-        DaemonChild::start_with(state, None)
+        DaemonChild::start_with(state, Settings::default())
     }
 
-    /// Starts one that may not write files beyond a size.
-    pub fn start_with(state: &Path, file_bytes: Option<u64>) -> DaemonChild {
+    /// Starts one in a world of its own.
+    pub fn start_with(state: &Path, settings: Settings) -> DaemonChild {
         #[expect(clippy::disallowed_methods, reason = "the child is this very program")]
         let mut command = std::process::Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "child::body_of_the_child_process", "--nocapture"]).env(STATE, state);
-        if let Some(bytes) = file_bytes {
+        command.env(WALL_SHIFT_MS, settings.wall_shift_ms.to_string());
+        if let Some(bytes) = settings.file_bytes {
             command.env(FILE_BYTES, bytes.to_string());
+        }
+        if let Some(boot) = settings.boot {
+            command.env(BOOT, boot.to_string());
         }
         let path = state.with_file_name("child.log");
         let log = File::options().create(true).append(true).open(&path).unwrap();

@@ -16,7 +16,7 @@ use herdbook_wire::{Answer, Delivery, spool};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::child::DaemonChild;
+use crate::child::{DaemonChild, Settings};
 use crate::support::{Scratch, claude, journal, stuck, wait_until};
 
 /// The nth hook call of a writer's session, made now: prompts and turn ends in turn.
@@ -217,7 +217,8 @@ fn slow_a_thousand_calls_with_the_daemon_down_slow_and_stopped() {
 fn a_full_disk_is_told_and_nothing_is_lost_by_it() {
     let scratch = Scratch::new();
     let state = scratch.state();
-    let daemon = DaemonChild::start_with(&state, Some(16 << 10));
+    let daemon =
+        DaemonChild::start_with(&state, Settings { file_bytes: Some(16 << 10), ..Settings::default() });
     let client = daemon.client();
     let mut posted = 0;
     let refused = loop {

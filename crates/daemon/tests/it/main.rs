@@ -17,6 +17,7 @@ mod human;
 mod lifecycle;
 mod panes;
 mod processes;
+mod reconcile;
 mod service;
 mod skew;
 mod stream;

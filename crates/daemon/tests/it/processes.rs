@@ -9,15 +9,15 @@ use serde_json::json;
 use crate::support::{Daemon, Scratch, claude, stop_call, wait_until};
 
 /// A process that stands for an agent; it is killed when it is dropped.
-struct Agent(Child);
+pub struct Agent(Child);
 
 impl Agent {
-    fn start() -> Agent {
+    pub fn start() -> Agent {
         #[expect(clippy::disallowed_methods, reason = "a process to be killed")]
         Agent(Command::new("sleep").arg("600").spawn().unwrap())
     }
 
-    fn process(&self) -> Process {
+    pub fn process(&self) -> Process {
         process_of(self.0.id())
     }
 }
@@ -29,7 +29,7 @@ impl Drop for Agent {
     }
 }
 
-fn process_of(pid: u32) -> Process {
+pub fn process_of(pid: u32) -> Process {
     Process { pid, start: Some(Proc::system().stat(pid).unwrap().start) }
 }
 

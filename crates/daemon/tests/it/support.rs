@@ -51,6 +51,8 @@ impl Scratch {
             home: None,
             panes: false,
             config_dir: None,
+            boot: herdbook_wire::clock::boot_prefix(),
+            clock: herdbook_daemon::now,
             stop: Stop::new(),
             signals: false,
             notice: Arc::new(move |notice| {

@@ -135,7 +135,7 @@ fn waits_from_before_a_restart_are_not_called_again() {
     let mut herd = three();
     herd.wait(5_000);
     let mut after = herd.restarted();
-    after.input(Input::Daemon { what: "start", version: "0".into() });
+    after.input(Input::Daemon { what: "start", version: "0".into(), boot: None });
     after.wait(60_000);
     assert_eq!((after.queue().len(), after.calls.len()), (3, 0));
 }

@@ -178,7 +178,7 @@ fn time_without_a_daemon_is_no_work_and_an_answer_given_meanwhile_counts_when_it
     let mut after = herd.restarted();
     let answered_ms = after.now.wall_ms + 30 * SECOND;
     after.now.wall_ms += 10 * MINUTE;
-    after.input(Input::Daemon { what: "start", version: "0".into() });
+    after.input(Input::Daemon { what: "start", version: "0".into(), boot: None });
     assert_eq!(book(&after, "claude-1"), ["works 10 unseen", "works 0+"]);
     assert_eq!(book(&after, "claude-2"), ["turn_end 670+"]);
     let body = r#"{"session_id":"2","cwd":"/srv/demo","hook_event_name":"UserPromptSubmit","prompt":"y"}"#;
@@ -192,6 +192,7 @@ fn time_without_a_daemon_is_no_work_and_an_answer_given_meanwhile_counts_when_it
         body: body.into(),
         cut: false,
         spooled: true,
+        earlier_boot: false,
     }));
     assert_eq!(book(&after, "claude-2"), ["turn_end 100 answered", "works 570+"]);
 }

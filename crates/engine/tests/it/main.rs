@@ -123,6 +123,7 @@ impl Herd {
             body: body.as_bytes().to_vec(),
             cut: false,
             spooled: false,
+            earlier_boot: false,
         }));
     }
 
@@ -140,6 +141,7 @@ impl Herd {
             body: body.into_bytes(),
             cut: false,
             spooled: false,
+            earlier_boot: false,
         }));
     }
 

@@ -101,6 +101,7 @@ fn a_secret_in_a_name_given_beside_the_payload_is_marked_before_it_is_counted() 
         body: br#"{"session_id":"1"}"#.to_vec(),
         cut: false,
         spooled: false,
+        earlier_boot: false,
     }));
     let received = herd.engine.received();
     assert!(!format!("{received:?}").contains(&secret[4..]), "{received:?}");

@@ -2,7 +2,7 @@
 
 use herdbook_engine::book::KeptSpan;
 use herdbook_engine::view::{QueueEntry, SessionView};
-use herdbook_engine::{Doing, HumanAct, Input};
+use herdbook_engine::{Doing, HookDelivery, HumanAct, Input};
 use herdbook_events::{Origin, Process, SessionKey, Shows, Told, WaitKind};
 use proptest::prelude::*;
 
@@ -105,7 +105,7 @@ fn take(herd: &mut Herd, step: &Step) {
             herd.told(&id, *fresh, written, told);
         }
         Step::Wait(ms) => herd.wait(u64::from(*ms)),
-        Step::Start => herd.input(Input::Daemon { what: "start", version: "0".into() }),
+        Step::Start => herd.input(Input::Daemon { what: "start", version: "0".into(), boot: None }),
     }
 }
 
@@ -142,9 +142,86 @@ fn a_session_that_goes_on_after_a_reboot_is_not_taken_for_late() {
     let mut after = herd.restarted();
     // Stamps count from the boot and have begun anew.
     after.now.mono_ms = 90_000;
-    after.input(Input::Daemon { what: "start", version: "0".into() });
+    after.input(Input::Daemon { what: "start", version: "0".into(), boot: None });
     after.claude("1", "UserPromptSubmit", r#""prompt":"x""#);
     assert_eq!(after.state("claude-1"), "working");
+}
+
+#[test]
+fn a_reboot_ends_what_ran_on_this_machine_and_nothing_else() {
+    let mut herd = Herd::new();
+    let start = |boot| Input::Daemon { what: "start", version: "0".into(), boot: Some(boot) };
+    herd.input(start(1));
+    herd.wait(864_000_000);
+    herd.claude("asks", "Stop", "");
+    herd.claude("works", "UserPromptSubmit", r#""prompt":"x""#);
+    let elsewhere = r#"{"session_id":"far","cwd":"/srv","hook_event_name":"Stop"}"#;
+    herd.hook("claude", elsewhere, Origin { machine: Some("other".into()), ..Origin::default() });
+    herd.stuck("detector", 1, "in a pane of tmux");
+    herd.post(r#"{"type":"stuck","sessionId":"ci","paneId":"ci-job","cwd":"","transcriptPath":"","reason":"stopped","message":"m","timestamp":2}"#);
+    herd.wait(10_000);
+    let again = herd.restarted();
+    let states = |herd: &Herd| {
+        ["claude-asks", "claude-works", "claude-far", "detector", "ci"].map(|key| herd.state(key))
+    };
+    let all = ["stuck/turn_end", "working", "stuck/turn_end", "stuck/turn_end", "stuck/turn_end"];
+    assert_eq!(states(&again), all);
+    // In the same boot nothing happens to them.
+    let mut same = herd.restarted();
+    same.input(start(1));
+    assert_eq!(states(&same), all);
+    assert_eq!(same.take_published(), [] as [&str; 0]);
+    let mut other = again;
+    other.input(start(2));
+    assert_eq!(states(&other), ["ended", "ended", "stuck/turn_end", "ended", "stuck/turn_end"]);
+    assert_eq!(other.queue(), ["ci", "claude-far"]);
+    assert_eq!(
+        other.take_published(),
+        [
+            "unstuck claude-asks",
+            "ended claude-asks",
+            "ended claude-works",
+            "unstuck detector",
+            "ended detector"
+        ]
+    );
+    let why = other.engine.session(&SessionKey::posted("claude-asks").unwrap()).unwrap().evidence;
+    assert_eq!(why.last().unwrap().fact, "the machine was started anew");
+    // Stamps count from the boot: a conversation that goes on is not taken for late.
+    other.now.mono_ms = 90_000;
+    other.claude("asks", "SessionStart", r#""source":"resume""#);
+    other.claude("asks", "UserPromptSubmit", r#""prompt":"x""#);
+    assert_eq!(other.state("claude-asks"), "working");
+    herd.journal.extend(other.journal.clone());
+    herd.now = other.now;
+    assert_eq!(seen(&other), seen(&herd.restarted()));
+}
+
+#[test]
+fn a_hook_of_an_earlier_boot_is_kept_and_moves_nothing() {
+    let mut herd = Herd::new();
+    herd.input(Input::Daemon { what: "start", version: "0".into(), boot: Some(2) });
+    herd.claude("1", "UserPromptSubmit", r#""prompt":"x""#);
+    for (delivery, session) in [(100, "1"), (101, "2")] {
+        herd.input(Input::Hook(HookDelivery {
+            host: "claude".into(),
+            native_event: None,
+            delivery,
+            stamp_ms: Some(herd.now.mono_ms + 864_000_000),
+            started_at_ms: Some(herd.now.wall_ms - 60_000),
+            origin: Origin::default(),
+            body: format!(r#"{{"session_id":"{session}","cwd":"/srv","hook_event_name":"Stop"}}"#).into(),
+            cut: false,
+            spooled: true,
+            earlier_boot: true,
+        }));
+    }
+    assert_eq!(herd.journal.iter().filter(|record| record.kind == "hook").count(), 3);
+    assert_eq!([herd.state("claude-1"), herd.state("claude-2")], ["working", "absent"]);
+    assert_eq!(seen(&herd), seen(&herd.restarted()));
+    herd.wait(1);
+    herd.claude("1", "Stop", "");
+    assert_eq!(herd.state("claude-1"), "stuck/turn_end", "nor is what comes now late");
 }
 
 #[test]
@@ -161,7 +238,7 @@ fn a_child_of_a_session_that_nobody_knows_is_the_same_after_a_restart() {
 
 /// Folds the journal again and returns what the first engine saw at this moment, and what the second one does.
 fn both(herd: &mut Herd) -> [(Vec<QueueEntry>, Vec<SessionView>); 2] {
-    herd.input(Input::Daemon { what: "stop", version: "0".into() });
+    herd.input(Input::Daemon { what: "stop", version: "0".into(), boot: None });
     [seen(herd), seen(&herd.restarted())]
 }
 
@@ -234,7 +311,7 @@ proptest! {
             take(&mut herd, step);
         }
         // Timers fire in between without a record of their own: both sides look at the same moment.
-        herd.input(Input::Daemon { what: "stop", version: "0".into() });
+        herd.input(Input::Daemon { what: "stop", version: "0".into(), boot: None });
         let after = herd.restarted();
         prop_assert_eq!(seen(&herd), seen(&after));
         prop_assert_eq!(herd.engine.spans(herd.now, 0), after.engine.spans(herd.now, 0));
@@ -246,10 +323,10 @@ proptest! {
         let mut herd = Herd::new();
         let (prefix, rest) = steps.split_at(cut.min(steps.len()));
         prefix.iter().for_each(|step| take(&mut herd, step));
-        herd.input(Input::Daemon { what: "stop", version: "0".into() });
+        herd.input(Input::Daemon { what: "stop", version: "0".into(), boot: None });
         let prefix = ended(&herd);
         rest.iter().for_each(|step| take(&mut herd, step));
-        herd.input(Input::Daemon { what: "stop", version: "0".into() });
+        herd.input(Input::Daemon { what: "stop", version: "0".into(), boot: None });
         let whole = ended(&herd);
         // What was written stays as it is, whatever comes later, and each session does one thing at a time.
         prop_assert_eq!(&whole[..prefix.len()], &prefix[..]);

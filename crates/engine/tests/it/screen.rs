@@ -28,7 +28,7 @@ impl Herd {
     /// What the pane of session `1` told of it.
     fn shown(&self) -> Vec<String> {
         let sessions = self.engine.sessions();
-        sessions[0].evidence.iter().cloned().filter(|one| one.source == "pane").map(|one| one.fact).collect()
+        sessions[0].evidence.iter().filter(|one| one.source == "pane").map(|one| one.fact.clone()).collect()
     }
 }
 
