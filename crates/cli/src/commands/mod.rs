@@ -17,6 +17,7 @@ mod settle;
 mod skip;
 mod snooze;
 mod stand_in;
+mod stats;
 mod status;
 mod uninstall;
 pub mod up;
@@ -64,6 +65,7 @@ pub enum Command {
     Settle(settle::Args),
     Why(why::Args),
     Status(status::Args),
+    Stats(stats::Args),
     Doctor(doctor::Args),
     Normalize(normalize::Args),
     Hook(hook::Args),
@@ -93,6 +95,7 @@ impl Command {
             Command::Settle(args) => settle::run(&args, context),
             Command::Why(args) => why::run(&args, context),
             Command::Status(args) => status::run(&args, context),
+            Command::Stats(args) => stats::run(&args, context),
             Command::Doctor(args) => doctor::run(&args, context),
             Command::Normalize(args) => normalize::run(&args, context),
             // Only its help comes this far.

@@ -12,6 +12,7 @@ mod lifecycle;
 mod listing;
 mod next;
 mod normalize;
+mod stats;
 mod support;
 mod tmux_keys;
 mod uninstall;

@@ -19,6 +19,7 @@ mod panes;
 mod processes;
 mod service;
 mod skew;
+mod stats;
 mod stream;
 mod support;
 mod tmux;
