@@ -66,9 +66,14 @@ impl Span {
         }
     }
 
-    /// How long it lasted, milliseconds of the fold's clock.
+    /// How long it lasted, milliseconds of the fold's clock. Of what lay in the spool before that clock began only the
+    /// wall clock tells.
     pub fn lasted_ms(&self) -> u64 {
-        self.to.at_ms.saturating_sub(self.from.at_ms)
+        let (from, to) = match self.from.at_ms {
+            0 => (self.from.wall_ms, self.to.wall_ms),
+            _ => (self.from.at_ms, self.to.at_ms),
+        };
+        to.saturating_sub(from)
     }
 }
 
