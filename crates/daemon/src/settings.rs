@@ -222,6 +222,15 @@ mod tests {
     }
 
     #[test]
+    fn the_readmes_example_can_be_read() {
+        let readme = include_str!("../../../README.md");
+        let example = readme.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+        let rules = Settings::parse(example).unwrap().detector.rules;
+        assert_eq!((rules.quiet_ms, rules.prompts.len()), (30_000, 1));
+        assert!(rules.watch("", "aider").is_some());
+    }
+
+    #[test]
     fn what_is_not_said_is_as_it_always_is() {
         let nothing = tempfile::tempdir().unwrap();
         for settings in [Settings::parse("").unwrap(), Settings::read(&nothing.path().join(FILE)).unwrap()] {
