@@ -244,7 +244,7 @@ impl Server {
             // After an error, nobody looked; else there is nothing to see.
             return if has_sessions { List::Unknown } else { List::Later };
         }
-        let list = match self.ask(socket, rules, hooked) {
+        let list = match self.ask(socket, rules, hooked, has_sessions) {
             Ok(list) => {
                 self.failures = 0;
                 list
@@ -259,12 +259,10 @@ impl Server {
                 return List::Unknown;
             }
         };
-        if let List::Panes(_, rows) = &list {
-            if rows.iter().any(|row| row.is_watched(rules)) {
-                self.needed_ms = now_ms;
-            } else if now_ms >= self.needed_ms + LEAVES_MS {
-                self.client = None;
-            }
+        match &list {
+            List::Panes(_, rows) if rows.iter().any(|row| row.is_watched(rules)) => self.needed_ms = now_ms,
+            _ if now_ms >= self.needed_ms + LEAVES_MS => self.client = None,
+            _ => {}
         }
         if self.client.is_none() {
             self.again_ms = now_ms + UNWATCHED_EVERY_MS;
@@ -272,7 +270,13 @@ impl Server {
         list
     }
 
-    fn ask(&mut self, socket: &str, rules: &Rules, hooked: &[PaneRef]) -> Result<List, ControlError> {
+    fn ask(
+        &mut self,
+        socket: &str,
+        rules: &Rules,
+        hooked: &[PaneRef],
+        has_sessions: bool,
+    ) -> Result<List, ControlError> {
         let tmux = Tmux::at(socket).timeout(ANSWER_TIME);
         if let Some(client) = &mut self.client {
             match client.list(rules.ask_for_command()) {
@@ -281,13 +285,13 @@ impl Server {
                 listed => return listed.map(|panes| listed_by(client, panes, hooked)),
             }
         }
-        let panes = tmux.panes()?;
-        let Some(first) = panes.first() else { return Ok(List::Later) };
-        let server =
-            ServerId { socket: socket.to_owned(), pid: first.server.pid, start: first.server.started_at };
-        let rows: Vec<Row> = panes.iter().map(|pane| row_of(&server, pane, hooked)).collect();
-        if !rows.iter().any(|row| row.is_watched(rules)) {
-            return Ok(List::Panes(server, rows));
+        // By this list nothing ends and no pane is looked at: it leaves out what cannot be read.
+        let is_watched = |pane: &Pane| {
+            let server = server_id(&pane.server);
+            row_of(&server, pane, hooked).is_watched(rules)
+        };
+        if !has_sessions && !tmux.panes()?.iter().any(is_watched) {
+            return Ok(List::Later);
         }
         let mut client = Control::attach(&tmux)?;
         let panes = client.list(rules.ask_for_command())?;
@@ -319,8 +323,7 @@ impl Server {
 }
 
 fn listed_by(client: &Control, panes: Vec<ListedPane>, hooked: &[PaneRef]) -> List {
-    let known = client.server();
-    let server = ServerId { socket: known.socket.clone(), pid: known.pid, start: known.started_at };
+    let server = server_id(client.server());
     let rows = panes.into_iter().map(|pane| Row {
         has_hooks: has_hooks(&server, &pane.id, hooked),
         pane: pane.id,
@@ -334,6 +337,10 @@ fn listed_by(client: &Control, panes: Vec<ListedPane>, hooked: &[PaneRef]) -> Li
     });
     let rows = rows.collect();
     List::Panes(server, rows)
+}
+
+fn server_id(server: &herdbook_machine::Server) -> ServerId {
+    ServerId { socket: server.socket.clone(), pid: server.pid, start: server.started_at }
 }
 
 /// A row of a list without what tells change: no pane is looked at by it.

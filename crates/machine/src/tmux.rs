@@ -155,6 +155,8 @@ pub fn usual_sockets() -> Vec<PathBuf> {
     let own = env::read(env::TMUX)
         .and_then(|tmux| crate::jump::socket_of(&tmux.to_string_lossy()).map(PathBuf::from));
     let folder = env::read(env::TMUX_TMPDIR).map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
+    // As tmux names it itself: without links.
+    let folder = fs::canonicalize(&folder).unwrap_or(folder);
     let uid = rustix::process::getuid().as_raw();
     let usual = folder.join(format!("tmux-{uid}")).join("default");
     let mut sockets: Vec<PathBuf> = own.into_iter().collect();
