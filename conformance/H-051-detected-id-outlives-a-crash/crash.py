@@ -19,5 +19,5 @@ stop(d)
 d = start_daemon(env=env)
 wait(queue, 30); after = ids()
 stop(d); t.kill()
-done(queued=len(before), at_once_after_crash=again == before, answered_meanwhile_is_over=left == {panes[0]: before.get(panes[0])},
+done(queued=len(before), at_once_after_crash=again.get(panes[0]) == before.get(panes[0]), answered_meanwhile_is_over=left == {panes[0]: before.get(panes[0])},
      other_id_after_stop=list(after) == [panes[0]] and after[panes[0]] != before[panes[0]])

@@ -174,7 +174,7 @@ fn a_crash_keeps_ids_and_a_stop_ends_them() {
     // One is answered while nobody looks, and is at another prompt by now.
     bench.servers[0].run(&["respawn-pane", "-k", "-t", &answered, "sleep 600"]);
     let daemon = bench.start_child();
-    assert_eq!(waiting(&daemon.client()), before, "all that is known");
+    assert!(waiting(&daemon.client()).contains(&before[0]), "what is known waits at once");
     let is_new = |one: &Value| one["event"]["type"] == "registered";
     wait_until("the other program", || told(&state).iter().filter(|one| is_new(one)).count() == 3);
     assert_eq!(waiting(&daemon.client()), before[..1], "under its id");
