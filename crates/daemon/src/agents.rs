@@ -124,6 +124,12 @@ impl Agents {
         alive.filter_map(|agent| Some((agent.host.to_owned(), seat(agent).pane?))).collect()
     }
 
+    /// The tmux servers that running agents sit in, as far as is known now.
+    pub(crate) fn sockets(&self) -> Vec<String> {
+        let found = self.last.borrow().clone().unwrap_or_default();
+        found.iter().filter_map(|agent| agent.pane.as_ref()).map(|pane| pane.server.socket.clone()).collect()
+    }
+
     /// Whether no agent of this host runs in this pane any more, for sure: the process table says so, and all that run
     /// are known with their panes.
     pub(crate) fn has_left(&self, host: &str, pane: &PaneRef) -> bool {

@@ -50,6 +50,9 @@ pub struct DaemonConfig {
     pub boot: u32,
     /// Reads the clocks for the engine.
     pub clock: fn() -> Now,
+    /// Sockets of tmux servers at which panes that ask for it are watched; those of known sessions and agents, and those
+    /// in the settings, come by themselves. Nothing is watched where `panes` is off.
+    pub tmux: Vec<PathBuf>,
     /// Ends the daemon from within the process.
     pub stop: Stop,
     /// SIGTERM and SIGINT end it too.
@@ -78,6 +81,7 @@ impl DaemonConfig {
             config_dir: paths::config_dir(env).ok(),
             boot: boot_prefix(),
             clock: clock::now,
+            tmux: herdbook_machine::usual_sockets(),
             stop: Stop::new(),
             signals: true,
             notice: Arc::new(|_| {}),

@@ -22,6 +22,7 @@ use crate::clock;
 use crate::closed;
 use crate::config::{DaemonConfig, Notice, stopped};
 use crate::core::Counters;
+use crate::detector;
 use crate::engine_loop::EngineLoop;
 use crate::error::DaemonError;
 use crate::focus;
@@ -32,6 +33,7 @@ use crate::processes::Watch;
 use crate::routes::{self, App};
 use crate::serve::Server;
 use crate::service::{Beat, Notify};
+use crate::settings::{self, Settings};
 use crate::spool::Drain;
 use crate::store_file::{StoreFile, fill_random};
 use crate::transcripts;
@@ -161,6 +163,15 @@ async fn serve(
         let (config_dir, notice) = (config.config_dir.clone(), Arc::clone(&config.notice));
         tokio::spawn(panes::follow(core.clone(), app.agents.clone(), config_dir, notice, stop.clone()));
     }
+    let settings = settings(&config);
+    let detector = if config.panes {
+        let (agents, usual) = (app.agents.clone(), std::mem::take(&mut config.tmux));
+        tokio::spawn(detector::follow(core.clone(), agents, usual, settings.detector, stop.clone()))
+    } else {
+        // It may have been on before.
+        let core = core.clone();
+        tokio::spawn(async move { detector::end_all(&core, "panes are not looked at any more").await })
+    };
     tokio::spawn(closed::follow(core.clone(), stop.clone()));
     tokio::spawn(focus::follow(core.clone(), Arc::clone(&app.told), stop.clone()));
     let (alive, mut all_over) = mpsc::channel(1);
@@ -198,9 +209,23 @@ async fn serve(
     for file in &sockets {
         file.remove();
     }
-    drop(timeout(FINISH_TIME, all_over.recv()).await);
+    let finished = async { tokio::join!(all_over.recv(), detector) };
+    drop(timeout(FINISH_TIME, finished).await);
     drop(timeout(CLOSE_TIME, core.stop()).await);
     Ok(())
+}
+
+/// The human's settings; where they cannot be read he is told, and all is as it always is.
+fn settings(config: &DaemonConfig) -> Settings {
+    let Some(folder) = &config.config_dir else { return Settings::default() };
+    Settings::read(&folder.join(settings::FILE)).unwrap_or_else(|error| {
+        let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
+        let text = format!(
+            "{error}{cause}; none of its settings are used until it is mended and Herdbook restarted"
+        );
+        (config.notice)(&Notice::Warning(text));
+        Settings::default()
+    })
 }
 
 struct Http {

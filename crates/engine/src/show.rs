@@ -176,6 +176,14 @@ impl Engine {
         detected.collect()
     }
 
+    /// Returns the sockets of the tmux servers that live sessions of this machine sit in, each once.
+    pub fn tmux_sockets(&self) -> Vec<String> {
+        let here =
+            self.attention.sessions().filter(|session| session.is_live() && session.machine().is_none());
+        let panes = here.filter_map(|session| session.pane()).filter(|pane| !pane.socket.is_empty());
+        panes.map(|pane| pane.socket.clone()).collect::<HashSet<_>>().into_iter().collect()
+    }
+
     /// Returns the panes of live sessions that hooks feed: they speak for themselves, and the detector leaves them alone.
     pub fn panes_with_hooks(&self) -> Vec<PaneRef> {
         self.attention.panes_with_hooks()

@@ -48,4 +48,4 @@ pub use process::{Proc, Process, Stat, Terminal};
 pub use survey::{Agent, AgentPane, Survey};
 pub use systemd::{ManagerError, UnitState, UserManager};
 pub use tail::{Cursor, LINE_BYTES, Look, Piece, Tail, head};
-pub use tmux::{Pane, Scope, Server, Tmux, TmuxError};
+pub use tmux::{Pane, Scope, Server, Tmux, TmuxError, usual_sockets};

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use crate::clients::Client;
 use crate::command::{Command, Output, RunError};
+use crate::env;
 use crate::pane::{
     FieldValue, ListAnswer, PaneState, is_pane_id, is_session_id, is_window_id, pane_state, parse_panes,
     says_no_server,
@@ -146,6 +147,23 @@ pub enum Scope {
     Window(String),
     /// One pane, by id.
     Pane(String),
+}
+
+/// The sockets at which a tmux server of the user is looked for where nobody names one: that of the server this process
+/// was started in, and the one that a bare `tmux` starts (tmux manual, "-L").
+pub fn usual_sockets() -> Vec<PathBuf> {
+    let own = env::read(env::TMUX)
+        .and_then(|tmux| crate::jump::socket_of(&tmux.to_string_lossy()).map(PathBuf::from));
+    let folder = env::read(env::TMUX_TMPDIR).map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
+    // As tmux names it itself: without links.
+    let folder = fs::canonicalize(&folder).unwrap_or(folder);
+    let uid = rustix::process::getuid().as_raw();
+    let usual = folder.join(format!("tmux-{uid}")).join("default");
+    let mut sockets: Vec<PathBuf> = own.into_iter().collect();
+    if !sockets.contains(&usual) {
+        sockets.push(usual);
+    }
+    sockets
 }
 
 /// A tmux server, by its socket.

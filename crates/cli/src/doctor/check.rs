@@ -36,6 +36,8 @@ pub mod finding {
     pub const NO_FOLDER: &str = "no-folder";
     /// The folder is a symlink, another's, or open to others (case F-111).
     pub const UNSAFE_FOLDER: &str = "unsafe-folder";
+    /// The human's own settings cannot be read.
+    pub const BAD_SETTINGS: &str = "bad-settings";
     /// Events wait in the spool.
     pub const SPOOLED: &str = "spooled";
     /// Events were lost.

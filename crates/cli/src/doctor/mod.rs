@@ -13,7 +13,9 @@ mod screens;
 mod service;
 mod terminals;
 
-use herdbook_daemon::{DaemonConfig, screens_dir};
+use std::path::Path;
+
+use herdbook_daemon::{DaemonConfig, Settings, screens_dir};
 use herdbook_wire::paths::{config_dir, sockets, state_dir};
 use herdbook_wire::spool;
 
@@ -44,6 +46,7 @@ pub fn examine(env: &Env) -> Result<Vec<Check>, Problem> {
         None => checks.extend(ports_without_daemon(env, version)),
     }
     checks.push(folder::state(&state));
+    checks.extend(settings(Settings::file(&env.places).as_deref()));
     match spool::entries(&service::spool_dir(&state)) {
         Ok(entries) => {
             let lost = spool::lost(&service::spool_dir(&state)).ok().flatten().map_or(0, |lost| lost.new);
@@ -64,6 +67,19 @@ pub fn examine(env: &Env) -> Result<Vec<Check>, Problem> {
     let has_tmux = find(&["tmux"], env.path.as_deref()).is_some();
     checks.extend(terminals::tmux(has_tmux, standing(env)));
     Ok(checks)
+}
+
+/// Reads the human's own settings as the daemon does; no file is no news.
+fn settings(file: Option<&Path>) -> Option<Check> {
+    let file = file.filter(|file| file.symlink_metadata().is_ok())?;
+    Some(match Settings::read(file) {
+        Ok(_) => Check::ok("settings", file.display().to_string()),
+        Err(error) => {
+            let words = format!("{}: none of them are used", whole(&error));
+            Check::fault("settings", check::finding::BAD_SETTINGS, words)
+                .fix("mend that line, then restart the daemon: herdbook down; herdbook up")
+        }
+    })
 }
 
 /// A daemon that does not run would find its port taken.

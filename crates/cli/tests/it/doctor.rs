@@ -120,6 +120,23 @@ fn an_empty_machine_is_told_what_to_do_line_by_line() {
 }
 
 #[test]
+fn a_fault_in_the_humans_settings_is_named_with_its_line() {
+    let machine = Machine::new(&[]);
+    let file = machine.home(".config/herdbook/config.toml");
+    put(&file, "[detector]\nquiet_s = 30\npoll = 2\n");
+    let ran = machine.run(&["doctor"]);
+    let expected = format!(
+        "✗ settings  {} line 3: unknown field `poll`, expected one of `quiet_s`, `poll_s`, `servers`, `patterns`, `rule`: \
+         none of them are used → mend that line, then restart the daemon: herdbook down; herdbook up\n",
+        file.display()
+    );
+    let told = ran.stdout.replace("\n            →", " →");
+    assert!(told.contains(&expected), "{told}");
+    put(&file, "[detector]\nquiet_s = 30\n");
+    assert!(!machine.found().iter().any(|found| found.starts_with("settings")), "{:?}", machine.found());
+}
+
+#[test]
 fn fix_starts_the_daemon_and_closes_its_folder_to_others() {
     let machine = Machine::new(&[]);
     let state = machine.state();

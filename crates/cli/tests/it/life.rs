@@ -28,6 +28,7 @@ fn body_of_a_daemon_of_another_version() {
         config_dir: None,
         boot: herdbook_wire::clock::boot_prefix(),
         clock: herdbook_daemon::now,
+        tmux: Vec::new(),
         sockets: vec![SocketPlace { path: state_dir.join("sock"), guarded: true }],
         state_dir,
         http: Vec::new(),

@@ -18,6 +18,7 @@ const STATE: &str = "HERDBOOK_TEST_CHILD_STATE";
 const FILE_BYTES: &str = "HERDBOOK_TEST_CHILD_FILE_BYTES";
 const WALL_SHIFT_MS: &str = "HERDBOOK_TEST_CHILD_WALL_SHIFT_MS";
 const BOOT: &str = "HERDBOOK_TEST_CHILD_BOOT";
+const WATCHES: &str = "HERDBOOK_TEST_CHILD_WATCHES";
 
 /// How its world differs from ours.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,6 +29,8 @@ pub struct Settings {
     pub wall_shift_ms: i64,
     /// It runs in another boot.
     pub boot: Option<u32>,
+    /// It looks at panes, and the human's settings lie beside its state folder.
+    pub watches: bool,
 }
 
 static SHIFT_MS: AtomicI64 = AtomicI64::new(0);
@@ -51,6 +54,8 @@ fn body_of_the_child_process() {
     config.signals = true;
     SHIFT_MS.store(number(WALL_SHIFT_MS).unwrap_or_default(), Ordering::Relaxed);
     config.clock = shifted;
+    config.panes = variable(WATCHES).is_some();
+    config.config_dir = config.state_dir.parent().filter(|_| config.panes).map(Path::to_owned);
     config.boot = number(BOOT).unwrap_or(config.boot);
     run(config).unwrap();
 }
@@ -84,6 +89,9 @@ impl DaemonChild {
         command.env(WALL_SHIFT_MS, settings.wall_shift_ms.to_string());
         if let Some(bytes) = settings.file_bytes {
             command.env(FILE_BYTES, bytes.to_string());
+        }
+        if settings.watches {
+            command.env(WATCHES, "1");
         }
         if let Some(boot) = settings.boot {
             command.env(BOOT, boot.to_string());

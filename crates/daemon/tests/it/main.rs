@@ -11,6 +11,7 @@
 mod agents;
 mod child;
 mod crash;
+mod detector;
 mod frames;
 mod guard;
 mod human;

@@ -53,6 +53,7 @@ impl Scratch {
             config_dir: None,
             boot: herdbook_wire::clock::boot_prefix(),
             clock: herdbook_daemon::now,
+            tmux: Vec::new(),
             stop: Stop::new(),
             signals: false,
             notice: Arc::new(move |notice| {

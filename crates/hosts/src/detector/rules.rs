@@ -13,6 +13,9 @@ pub const TITLES: [&str; 2] = ["@hb-", "@tb-"];
 /// So much of a prompt is told, in letters.
 const MESSAGE_LETTERS: usize = 256;
 
+/// So much of a title or a command is told, in letters.
+const NAME_LETTERS: usize = 80;
+
 /// A regular expression of the human's, as he wrote it.
 #[derive(Clone, Debug)]
 pub struct Pattern(Regex);
@@ -65,8 +68,9 @@ impl Rules {
 
     /// Why a pane is watched, in words; nothing where it is not.
     pub fn watch(&self, title: &str, command: &str) -> Option<String> {
+        let told = |text: &str| text.chars().take(NAME_LETTERS).collect::<String>();
         if TITLES.iter().any(|prefix| title.starts_with(prefix)) {
-            return Some(format!("is titled '{title}'"));
+            return Some(format!("is titled '{}'", told(title)));
         }
         let fits = |pattern: &Option<Pattern>, text: &str| {
             pattern.as_ref().is_none_or(|pattern| pattern.0.is_match(text))
@@ -78,8 +82,8 @@ impl Rules {
             .filter(says)
             .find(|rule| fits(&rule.title, title) && fits(&rule.command, command))?;
         Some(match rule.command {
-            Some(_) => format!("runs '{command}', as a rule of config.toml asks"),
-            None => format!("is titled '{title}', as a rule of config.toml asks"),
+            Some(_) => format!("runs '{}', as a rule of config.toml asks", told(command)),
+            None => format!("is titled '{}', as a rule of config.toml asks", told(title)),
         })
     }
 

@@ -191,9 +191,10 @@ fn a_pane_is_watched_by_title_or_rule() {
         ],
         ..Rules::default()
     };
-    let why = |title, command| rules.watch(title, command).unwrap_or_default();
+    let why = |title: &str, command: &str| rules.watch(title, command).unwrap_or_default();
     assert_eq!(why("@hb-aider", ""), "is titled '@hb-aider'");
     assert_eq!(why("@tb-3", ""), "is titled '@tb-3'");
+    assert_eq!(why(&format!("@tb-{}", "é".repeat(999)), "").chars().count(), "is titled ''".len() + 80);
     assert_eq!(why("deploy", "sh"), "is titled 'deploy', as a rule of config.toml asks");
     assert_eq!(why("x", "aider"), "runs 'aider', as a rule of config.toml asks");
     for (title, command) in [("x", "aider2"), ("y", "aider"), ("my @hb-x", ""), ("@HB-x", ""), ("", "")] {

@@ -1,0 +1,277 @@
+//! The human's own settings: `config.toml` in his folder for Herdbook, read once at the start.
+//!
+//! A file that is not there is none. One that cannot be read changes nothing: the daemon starts without it and says so,
+//! and `herdbook doctor` names the line.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::ops::{Range, RangeInclusive};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use herdbook_hosts::detector::{Pattern, Rule, Rules};
+use herdbook_wire::env::Env;
+use herdbook_wire::paths;
+use serde::Deserialize;
+use toml::Spanned;
+
+/// The file's name in the folder of the human's settings.
+pub const FILE: &str = "config.toml";
+
+/// A longer file is none.
+const MOST_BYTES: u64 = 256 << 10;
+/// So long a screen is the same before its pane waits, in seconds.
+const QUIET_S: RangeInclusive<u64> = 1..=3_600;
+/// Between two looks at panes, in seconds.
+const POLL_S: RangeInclusive<u64> = 1..=60;
+
+/// All settings; defaults are the product's.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// The detector for harnesses without hooks.
+    pub detector: Detector,
+}
+
+/// Settings of the detector.
+#[derive(Clone, Debug)]
+pub struct Detector {
+    /// Between two looks at panes.
+    pub poll: Duration,
+    /// Sockets of tmux servers that are looked at beside the usual one and those of known sessions.
+    pub servers: Vec<PathBuf>,
+    /// Which panes are watched, and when they wait.
+    pub rules: Rules,
+}
+
+impl Default for Detector {
+    fn default() -> Detector {
+        Detector { poll: Duration::from_secs(2), servers: Vec::new(), rules: Rules::default() }
+    }
+}
+
+/// Why the settings could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// The file is there and cannot be read.
+    #[error("could not read {}", .path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What happened.
+        source: io::Error,
+    },
+    /// Something in it is not as it must be.
+    #[error("{} line {line}: {what}", .path.display())]
+    Wrong {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong, and what may stand there.
+        what: String,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    #[serde(default)]
+    detector: WrittenDetector,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenDetector {
+    quiet_s: Option<Spanned<u64>>,
+    poll_s: Option<Spanned<u64>>,
+    #[serde(default)]
+    servers: Vec<Spanned<PathBuf>>,
+    #[serde(default)]
+    patterns: Vec<Spanned<String>>,
+    #[serde(default)]
+    rule: Vec<Spanned<WrittenRule>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenRule {
+    title: Option<Spanned<String>>,
+    command: Option<Spanned<String>>,
+}
+
+/// What is wrong, and where in the text.
+type Fault = (String, Range<usize>);
+
+impl Settings {
+    /// Returns the file, where there is a place for it.
+    pub fn file(env: &Env) -> Option<PathBuf> {
+        paths::config_dir(env).ok().map(|folder| folder.join(FILE))
+    }
+
+    /// Reads the file; one that is not there gives the defaults.
+    ///
+    /// # Errors
+    /// It cannot be read, or something in it is not as it must be: with the line.
+    pub fn read(path: &Path) -> Result<Settings, SettingsError> {
+        let failed = |source| SettingsError::Io { path: path.to_owned(), source };
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Settings::default()),
+            Err(error) => return Err(failed(error)),
+        };
+        let meta = file.metadata().map_err(failed)?;
+        if !meta.is_file() || meta.len() > MOST_BYTES {
+            return Err(failed(io::Error::other("it is no regular file, or too long")));
+        }
+        let mut text = String::new();
+        file.take(MOST_BYTES).read_to_string(&mut text).map_err(failed)?;
+        Settings::parse(&text).map_err(|(what, place)| {
+            let line = 1 + text.bytes().take(place.start).filter(|byte| *byte == b'\n').count();
+            SettingsError::Wrong { path: path.to_owned(), line, what }
+        })
+    }
+
+    fn parse(text: &str) -> Result<Settings, Fault> {
+        let written: Written = toml::from_str(text)
+            .map_err(|error| (error.message().replace('\n', " "), error.span().unwrap_or(0..0)))?;
+        Ok(Settings { detector: Detector::of(written.detector)? })
+    }
+}
+
+impl Detector {
+    fn of(written: WrittenDetector) -> Result<Detector, Fault> {
+        let normal = Detector::default();
+        let quiet_s = seconds("quiet_s", written.quiet_s, QUIET_S)?;
+        let poll_s = seconds("poll_s", written.poll_s, POLL_S)?;
+        let servers = written.servers.into_iter().map(|server| {
+            let place = server.span();
+            let server = server.into_inner();
+            let is_place = server.is_absolute();
+            is_place
+                .then_some(server)
+                .ok_or_else(|| ("servers: must be absolute paths of sockets".to_owned(), place))
+        });
+        Ok(Detector {
+            poll: poll_s.map_or(normal.poll, Duration::from_secs),
+            servers: servers.collect::<Result<_, Fault>>()?,
+            rules: Rules {
+                quiet_ms: quiet_s.map_or(normal.rules.quiet_ms, |quiet_s| quiet_s * 1_000),
+                prompts: written
+                    .patterns
+                    .into_iter()
+                    .map(|pattern| compile("patterns", pattern))
+                    .collect::<Result<_, Fault>>()?,
+                rules: written.rule.into_iter().map(rule).collect::<Result<_, Fault>>()?,
+            },
+        })
+    }
+}
+
+fn seconds(
+    name: &str,
+    written: Option<Spanned<u64>>,
+    range: RangeInclusive<u64>,
+) -> Result<Option<u64>, Fault> {
+    let Some(written) = written else { return Ok(None) };
+    let place = written.span();
+    let value = written.into_inner();
+    let what = || format!("{name}: must be from {} to {} seconds", range.start(), range.end());
+    if range.contains(&value) { Ok(Some(value)) } else { Err((what(), place)) }
+}
+
+fn rule(written: Spanned<WrittenRule>) -> Result<Rule, Fault> {
+    let place = written.span();
+    let written = written.into_inner();
+    if written.title.is_none() && written.command.is_none() {
+        return Err(("detector.rule: needs a title or a command".to_owned(), place));
+    }
+    Ok(Rule {
+        title: written.title.map(|pattern| compile("title", pattern)).transpose()?,
+        command: written.command.map(|pattern| compile("command", pattern)).transpose()?,
+    })
+}
+
+fn compile(name: &str, written: Spanned<String>) -> Result<Pattern, Fault> {
+    let place = written.span();
+    let text = written.into_inner();
+    Pattern::parse(&text)
+        .map_err(|error| (format!("{name}: '{text}' is no regular expression: {error}"), place))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[expect(clippy::disallowed_methods, reason = "a test's own file")]
+    fn fault(text: &str) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
+        std::fs::write(&path, text).unwrap();
+        let error = Settings::read(&path).unwrap_err().to_string();
+        error.replace(&path.display().to_string(), FILE)
+    }
+
+    #[test]
+    fn all_that_may_be_said_is_read() {
+        let text = "[detector]\nquiet_s = 45\npoll_s = 5\nservers = ['/tmp/work']\npatterns = ['^READY$']\n\
+                    [[detector.rule]]\ntitle = '^deploy'\ncommand = '^sh$'\n";
+        let Detector { poll, servers, rules } = Settings::parse(text).unwrap().detector;
+        assert_eq!((poll, servers), (Duration::from_secs(5), vec![PathBuf::from("/tmp/work")]));
+        assert_eq!((rules.quiet_ms, rules.prompts.len(), rules.ask_for_command()), (45_000, 1, true));
+        assert!(rules.watch("deploy", "sh").is_some() && rules.watch("deploy", "vi").is_none());
+    }
+
+    #[test]
+    fn the_readmes_example_can_be_read() {
+        let readme = include_str!("../../../README.md");
+        let example = readme.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+        let rules = Settings::parse(example).unwrap().detector.rules;
+        assert_eq!((rules.quiet_ms, rules.prompts.len()), (30_000, 1));
+        assert!(rules.watch("", "aider").is_some());
+    }
+
+    #[test]
+    fn what_is_not_said_is_as_it_always_is() {
+        let nothing = tempfile::tempdir().unwrap();
+        for settings in [Settings::parse("").unwrap(), Settings::read(&nothing.path().join(FILE)).unwrap()] {
+            assert_eq!(settings.detector.poll, Duration::from_secs(2));
+            assert_eq!(settings.detector.rules.quiet_ms, 30_000);
+            assert!(settings.detector.servers.is_empty());
+        }
+    }
+
+    #[test]
+    fn faults_are_named_with_their_line_and_what_may_stand_there() {
+        for (text, expected) in [
+            (
+                "[detector]\nquite_s = 3\n",
+                "config.toml line 2: unknown field `quite_s`, expected one of `quiet_s`, `poll_s`, `servers`, \
+                 `patterns`, `rule`",
+            ),
+            ("# mine\n\n[detectors]\n", "config.toml line 3: unknown field `detectors`, expected `detector`"),
+            ("[detector]\nquiet_s = 0\n", "config.toml line 2: quiet_s: must be from 1 to 3600 seconds"),
+            ("[detector]\n\npoll_s = 61\n", "config.toml line 3: poll_s: must be from 1 to 60 seconds"),
+            (
+                "[detector]\nservers = [\n'/a',\n'b']\n",
+                "config.toml line 4: servers: must be absolute paths of sockets",
+            ),
+            (
+                "[detector]\npatterns = ['a',\n'(']\n",
+                "config.toml line 3: patterns: '(' is no regular expression: unclosed group",
+            ),
+            ("[[detector.rule]]\n", "config.toml line 1: detector.rule: needs a title or a command"),
+        ] {
+            assert_eq!(fault(text), expected);
+        }
+        assert!(fault("[detector]\nquiet_s = \"3\"\n").starts_with("config.toml line 2: invalid type"));
+        assert!(fault("[detector\n").starts_with("config.toml line 1: "));
+        assert!(fault("x = '\u{1}'").starts_with("config.toml line 1: "));
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = Settings::read(folder.path()).unwrap_err();
+        assert!(matches!(error, SettingsError::Io { .. }), "{error}");
+    }
+}
