@@ -16,6 +16,7 @@ mod received;
 mod replay;
 mod screen;
 mod transcripts;
+mod why;
 
 use herdbook_engine::record::RecordView;
 use herdbook_engine::{
