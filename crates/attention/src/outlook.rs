@@ -42,7 +42,7 @@ impl Attention {
         let process = session.process.filter(|_| eyes.process);
         out.extend(process.map(|process| ("process", format!("the end of process {}", process.pid))));
         if wait.is_some() {
-            out.push(("you", "settle".into()));
+            out.push(("you", "`herdbook settle`".into()));
         }
         out
     }

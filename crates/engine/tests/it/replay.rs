@@ -345,6 +345,28 @@ proptest! {
         }
     }
 
+    /// `--at`: whatever came later, the journal tells what was to be seen at a moment.
+    #[test]
+    fn the_journal_tells_what_was_seen_at_each_moment(steps in steps()) {
+        let mut herd = Herd::new();
+        let mut moments = Vec::new();
+        for step in &steps {
+            // What comes at the same millisecond is of the same moment.
+            if matches!(step, Step::Wait(ms) if *ms > 0) && !herd.journal.is_empty() {
+                herd.input(Input::Tick);
+                moments.push((herd.now.wall_ms, seen(&herd)));
+            }
+            take(&mut herd, step);
+        }
+        herd.input(Input::Tick);
+        if !herd.journal.is_empty() {
+            moments.push((herd.now.wall_ms, seen(&herd)));
+        }
+        for (wall_ms, then) in moments {
+            prop_assert_eq!(then, seen(&herd.past(wall_ms)));
+        }
+    }
+
     #[test]
     fn nothing_that_ended_waits_and_ids_rise(steps in steps()) {
         let mut herd = Herd::new();

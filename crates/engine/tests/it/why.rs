@@ -150,6 +150,22 @@ fn what_is_not_in_the_journal_has_no_id_and_ends_with_the_run() {
 }
 
 #[test]
+fn a_sleep_of_the_machine_is_no_time_in_the_past_either() {
+    let mut herd = Herd::new();
+    let prompt = r#"{"session_id":"1","cwd":"/srv/demo","hook_event_name":"UserPromptSubmit","prompt":"x"}"#;
+    herd.hook("claude", prompt, Origin::default());
+    let begun = herd.now.wall_ms;
+    // The lid is closed for nine hours, and the turn goes on a minute after it is opened.
+    herd.now.wall_ms += 9 * 3_600_000;
+    herd.wait(60_000);
+    herd.claude("1", "PreToolUse", BASH);
+    assert_eq!(herd.past(begun + 3_600_000).state("claude-1"), "working");
+    // Where nothing followed, the time that a restart would count has passed.
+    herd.journal.pop();
+    assert_eq!(herd.past(begun + 3_600_000).state("claude-1"), "unknown");
+}
+
+#[test]
 fn what_would_change_a_state_follows_from_its_waits_and_its_sources() {
     let mut herd = Herd::new();
     let claude = |herd: &mut Herd, event: &str, more: &str| {
@@ -186,7 +202,7 @@ fn what_would_change_a_state_follows_from_its_waits_and_its_sources() {
             "transcript: that call's result, or an interruption (Esc, No)",
             "pane: work, or a quiet prompt (Esc, No)",
             "process: the end of process 4242",
-            "you: settle",
+            "you: `herdbook settle`",
         ]
     );
     assert_eq!(said(&asks.not_looked_at), [] as [&str; 0]);
@@ -198,7 +214,7 @@ fn what_would_change_a_state_follows_from_its_waits_and_its_sources() {
             "hook: a prompt, a call, a question",
             "transcript: the start of a turn",
             "process: the end of process 4242",
-            "you: settle",
+            "you: `herdbook settle`",
         ]
     );
     assert_eq!(said(&rests.not_looked_at), ["pane: not looked at while it rests"]);
@@ -224,7 +240,7 @@ fn sources_that_cannot_be_looked_at_are_named_with_the_reason() {
             "process: its process is not known",
         ]
     );
-    let posted = ["posted: unstuck, ended, or another stuck", "you: settle"];
+    let posted = ["posted: unstuck, ended, or another stuck", "you: `herdbook settle`"];
     assert_eq!(said(&why(&herd, "p").would_change), posted);
     let each = |words: &str| ["transcript", "pane", "process"].map(|source| format!("{source}: {words}"));
     assert_eq!(said(&why(&herd, "p").not_looked_at), each("its producer alone tells of it"));
