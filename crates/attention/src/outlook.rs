@@ -22,7 +22,13 @@ impl Attention {
     pub fn would_change(&self, session: &Session, eyes: Eyes) -> Vec<(&'static str, String)> {
         let wait = session.shown_wait();
         let mut out = Vec::new();
-        if session.posted {
+        if session.program.is_some() {
+            let words = match wait {
+                Some(_) => "a change on its screen, the end of its program",
+                None => "a prompt on its screen, or no change for a while; the end of its program",
+            };
+            out.push(("detector", words.into()));
+        } else if session.posted {
             let words = match (&session.hidden_by, wait) {
                 _ if !session.is_live() => "registered".into(),
                 (Some(speaker), _) => format!("{speaker} speaks for it"),

@@ -132,6 +132,7 @@ impl Attention {
                 _ if session.is_headless() => HEADLESS,
                 Shows::Ready { .. } if session.background => BACKGROUND,
                 Shows::Ready { .. } | Shows::Dialog { .. } if session.settled.is_some() => SETTLED,
+                Shows::Busy if blocked => "its dialog was not seen yet: it may still be drawn",
                 _ => "too young: the screen may show what was before",
             };
             if differs {

@@ -77,7 +77,7 @@ impl Engine {
             Some(pane) if pane.socket.is_empty() => "the server of its pane is not known",
             Some(_) if self.attention.pane_uncertain(session) => "its pane is a guess",
             Some(_) if manifest(session.host()).is_none() => {
-                return Err(format!("the screens of {} are not known", session.host()));
+                return Err(format!("no screens of {} come with Herdbook", session.host()));
             }
             Some(_) if !self.config.panes => "panes are not looked at (HERDBOOK_PANES)",
             Some(_) if self.attention.is_found(session) => return Ok(()),
@@ -100,6 +100,7 @@ fn process_eye(session: &Session) -> Result<(), String> {
 /// What we see of this machine says nothing of such a session.
 fn elsewhere(session: &Session) -> Result<(), String> {
     match session.machine() {
+        _ if session.program().is_some() => Err("the detector alone tells of it".into()),
         _ if session.is_posted() => Err("its producer alone tells of it".into()),
         Some(machine) => Err(format!("it runs on {machine}")),
         None => Ok(()),

@@ -138,7 +138,7 @@ fn what_is_not_in_the_journal_has_no_id_and_ends_with_the_run() {
     assert_eq!(
         ruled_out(&herd),
         [
-            "pane pane %1 shows work: too young: the screen may show what was before",
+            "pane pane %1 shows work: its dialog was not seen yet: it may still be drawn",
             "transcript turn over: it is older than what last moved the session",
         ]
     );
