@@ -261,6 +261,42 @@ pub struct Why {
     pub evidence: Vec<Evidence>,
     /// When the daemon looks again by itself.
     pub looks_again: Option<LooksAgain>,
+    /// What came in since it is in this state and did not count, oldest first. Of the same source and reason the last.
+    #[serde(default)]
+    pub ruled_out: Vec<RuledOut>,
+    /// What would change it, by source.
+    #[serde(default)]
+    pub would_change: Vec<FromSource>,
+    /// Sources that cannot tell of it now, and why not.
+    #[serde(default)]
+    pub not_looked_at: Vec<FromSource>,
+}
+
+/// A fact that did not move a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuledOut {
+    /// Journal id; null where the journal does not hold it (a look at a pane, a line of a transcript). Such a note ends
+    /// with the daemon's run.
+    pub id: Option<String>,
+    /// As [`Evidence::source`].
+    pub source: String,
+    /// What it said, in words.
+    pub fact: String,
+    /// Why it did not count.
+    pub reason: String,
+    /// When the last one came in, Unix milliseconds.
+    pub seen_at: u64,
+    /// How many came in.
+    pub count: u32,
+}
+
+/// What is said of one source of facts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FromSource {
+    /// `hook`, `posted`, `transcript`, `pane`, `process` or `you`.
+    pub source: String,
+    /// In words.
+    pub words: String,
 }
 
 /// One piece of evidence.

@@ -8,6 +8,7 @@ use herdbook_events::observation::{Observation, Signal, ToolUse};
 use herdbook_events::{SessionKey, WaitKind};
 
 use crate::herd::{Attention, registered, transition};
+use crate::passed::{HEADLESS, KNOWN, OVERTAKEN, SUBAGENT, TURN_OVER};
 use crate::screen::PANE;
 use crate::session::{Cause, Moment, OpenTool, OverTool, Phase, Session, Transition, Wait};
 use crate::turn::Ended;
@@ -54,6 +55,8 @@ impl Attention {
             Signal::SessionStarted { replaces, inside_turn } => {
                 if !inside_turn && main {
                     self.started(key, at, cause, *replaces, out);
+                } else {
+                    self.rule_out(key, at, cause, if main { "its turn goes on" } else { SUBAGENT });
                 }
             }
             Signal::SessionEnded => out.extend(self.end(key, at, cause)),
@@ -96,13 +99,14 @@ impl Attention {
             Signal::ElicitationOpened { id, message } => {
                 let Some(session) = self.sessions.get_mut(key) else { return };
                 session.elicits = true;
+                let headless = session.is_headless();
                 let known = session.waits.iter().any(|wait| {
                     wait.kind == WaitKind::Elicitation
                         && wait.agent == seen.agent
                         && same_request(wait, id.as_deref())
                 });
-                if session.is_headless() || known {
-                    return;
+                if headless || known {
+                    return session.rule_out(at, cause, if headless { HEADLESS } else { KNOWN });
                 }
                 // The server whose tool runs asks: when that tool is over, so is the question.
                 let asks = |open: &&OpenTool| open.agent == seen.agent && open.tool.name.starts_with("mcp__");
@@ -132,6 +136,7 @@ impl Attention {
                 } else {
                     let agent = &seen.agent;
                     out.extend(self.close(key, at, cause, |wait| wait.agent == *agent));
+                    self.rule_out(key, at, cause, SUBAGENT);
                 }
             }
             Signal::AgentStarted { id } => {
@@ -159,6 +164,7 @@ impl Attention {
                     session.stopped_children.push_back(id.clone());
                 }
                 out.extend(self.close(key, at, cause, |wait| wait.agent.as_ref() == Some(id)));
+                self.rule_out(key, at, cause, SUBAGENT);
             }
             Signal::Alive | Signal::ChildOf { .. } => {}
         }
@@ -179,6 +185,7 @@ impl Attention {
             if session.is_live() {
                 // The former process of a resumed session says goodbye late: the session lives on (case F-040).
                 if matches!(seen.signal, Signal::SessionEnded) && session.is_former(&seen.facts) {
+                    session.rule_out(at, cause, "it comes from the process that the session left");
                     return false;
                 }
                 let place = |session: &Session| {
@@ -210,6 +217,7 @@ impl Attention {
                 return true;
             }
             if !revives || session.is_late(at, cause) {
+                session.rule_out(at, cause, "the session is over");
                 return false;
             }
             self.sessions.remove(key);
@@ -277,14 +285,19 @@ impl Attention {
             if let Some(asked) = &mut wait.tool {
                 asked.id.clone_from(&tool.id);
             }
-            return;
+            return session.rule_out(at, cause, "it is the call that is asked about");
         }
         if late {
-            return;
+            return session.rule_out(at, cause, OVERTAKEN);
         }
+        let is_beside =
+            |wait: &Wait| wait.is_blocking() && wait.agent == *agent && is_sibling(wait, at, cause);
+        let is_beside = session.waits.iter().any(is_beside);
         if main {
             session.moved(at, cause);
-            session.note(at, cause);
+            if !is_beside {
+                session.note(at, cause);
+            }
         }
         // Nor can it go on while an agent tool of its own runs: that one was denied, or its end was lost.
         session.open_tools.retain(|open| {
@@ -294,6 +307,11 @@ impl Attention {
         out.extend(self.close(key, at, cause, |wait| {
             wait.agent == *agent && (!wait.is_blocking() || !is_sibling(wait, at, cause))
         }));
+        if is_beside {
+            self.rule_out(key, at, cause, "a call of the same batch: it began within 250 ms of the request");
+        } else if !main && self.sessions.get(key).is_some_and(|session| !session.waits.is_empty()) {
+            self.rule_out(key, at, cause, SUBAGENT);
+        }
         if main {
             self.enter(key, Phase::Working, at);
         }
@@ -348,6 +366,16 @@ impl Attention {
                     _ => open.started.at_ms > wait.opened.at_ms + SIBLING_MS,
                 })
         }));
+        if let Some(session) = self.sessions.get_mut(key).filter(|session| !session.waits.is_empty()) {
+            let rests = session.waits.iter().any(|wait| !wait.is_blocking());
+            let own = session.waits.iter().any(|wait| wait.is_blocking() && wait.agent == *agent);
+            let reason = match agent {
+                Some(_) if !own => SUBAGENT,
+                None if rests => TURN_OVER,
+                _ => "another call than this one is asked about",
+            };
+            session.rule_out(at, cause, reason);
+        }
         if agent.is_none() {
             self.working_if_quiet(key, at, cause);
             if tool.starts_agent {
@@ -375,7 +403,8 @@ impl Attention {
         session.asks_by_request |= by_request;
         // Nobody is asked in bypass modes, questions and plans excepted (case F-019); nobody is there when headless.
         if session.is_headless() || (kind == WaitKind::Permission && session.asks_nobody) {
-            return;
+            let mode = "it asks nobody in this mode";
+            return session.rule_out(at, cause, if session.is_headless() { HEADLESS } else { mode });
         }
         // A slow hook of a request whose tool use is over already.
         let answered = session.over_tools.iter().any(|over| {
@@ -386,7 +415,8 @@ impl Attention {
         let late = (session.phase != Phase::Working && session.is_late(at, cause))
             || session.is_before_proof(at, cause);
         if answered || (agent.is_none() && late) {
-            return;
+            let over = "the call that it asks about is over";
+            return session.rule_out(at, cause, if answered { over } else { OVERTAKEN });
         }
         let mut tool = tool.clone();
         if tool.fingerprint.is_empty()
@@ -425,7 +455,7 @@ impl Attention {
                 asked.id = Some(id.clone());
             }
             wait.request = wait.request.take().or_else(|| request.cloned());
-            return;
+            return session.rule_out(at, cause, KNOWN);
         }
         let mut wait = new_wait(kind, agent.clone(), Some(tool), message, cause);
         wait.request = request.cloned();

@@ -3,14 +3,17 @@
 //! Pure: observations, posted events and human acts go in with a [`Moment`]; [`Transition`]s come out, and the queue
 //! can be read at any time. It knows no host and no journal format. Start with [`Attention`], then `fold.rs` and `turn.rs`
 //! for the rules about hooks, `transcript.rs` for transcripts, `screen.rs` for panes, `posted.rs` for normalized events,
-//! `queue.rs` for the order, `time.rs` for what time alone changes, `ledger.rs` for how long it lasted.
+//! `queue.rs` for the order, `time.rs` for what time alone changes, `ledger.rs` for how long it lasted, `passed.rs` for what
+//! came in and changed nothing, `outlook.rs` for what would change something.
 
 mod child;
 mod fold;
 mod herd;
 mod human;
 mod ledger;
+mod outlook;
 mod panes;
+mod passed;
 mod posted;
 mod queue;
 mod screen;
@@ -21,6 +24,8 @@ mod turn;
 
 pub use herd::{Attention, Call, Limits};
 pub use ledger::{Doing, End, Span};
+pub use outlook::Eyes;
+pub use passed::RuledOut;
 pub use queue::Entry;
 pub use session::{Cause, Evidence, Moment, Phase, Session, Transition, Wait};
 pub use transcript::TranscriptFact;

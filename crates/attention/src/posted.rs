@@ -6,6 +6,7 @@ use herdbook_events::{NormalizedEvent, PaneProgram, Reason, SessionKey, WaitKind
 
 use crate::fold::new_wait;
 use crate::herd::{Attention, registered, stuck, transition};
+use crate::passed::KNOWN;
 use crate::session::{Cause, Moment, Phase, Session, Transition};
 
 /// The host of sessions that only the detector tells of.
@@ -54,6 +55,7 @@ impl Attention {
             NormalizedEvent::Stuck { pane_id, cwd, transcript_path, reason, message, timestamp, .. } => {
                 // Terminal until it registers again.
                 if self.is_ended(&key) {
+                    self.rule_out(&key, at, cause, "the session is over until it registers again");
                     return Vec::new();
                 }
                 let mut out = Vec::new();
@@ -120,6 +122,7 @@ impl Attention {
         if !session.posted {
             // A hook-fed session: the post may tell of a wait that no hook told of, and repeats nothing.
             if !session.waits.is_empty() {
+                session.rule_out(at, cause, KNOWN);
                 return None;
             }
         } else if let Some(wait) = session.waits.first_mut() {

@@ -7,6 +7,7 @@ use herdbook_events::origin::{Process, Terminal};
 use herdbook_events::{NormalizedEvent, PaneProgram, SessionKey, WaitKind};
 
 use crate::ledger::Account;
+use crate::passed::RuledOut;
 
 /// One moment of the fold. `at_ms` never falls and stands still while the machine sleeps; all deadlines are in it.
 /// `wall_ms` is for people (Unix milliseconds).
@@ -204,6 +205,7 @@ pub struct Session {
     pub(crate) closed_waits: u64,
     pub(crate) evidence: VecDeque<Evidence>,
     pub(crate) account: Account,
+    pub(crate) ruled_out: VecDeque<RuledOut>,
 }
 
 /// A hook call reaches us within this time, else it lay in the spool and is ordered by its stamp.
@@ -256,6 +258,7 @@ impl Session {
             closed_waits: 0,
             evidence: VecDeque::new(),
             account: Account::default(),
+            ruled_out: VecDeque::new(),
         }
     }
 
@@ -470,6 +473,8 @@ impl Session {
         if self.evidence.back().is_some_and(|last| last.id == cause.id && last.fact == cause.fact) {
             return;
         }
+        // What counts for something was not ruled out.
+        self.ruled_out.retain(|passed| passed.id.is_empty() || passed.id != cause.id);
         if self.evidence.len() == EVIDENCE_KEPT {
             self.evidence.pop_front();
         }

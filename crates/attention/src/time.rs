@@ -69,8 +69,12 @@ impl Attention {
             return None;
         }
         if session.waits.is_empty() {
-            return (session.phase == Phase::Working)
-                .then(|| (session.active.at_ms + self.limits.working_expiry_ms, "no sign of work: unknown"));
+            return (session.phase == Phase::Working).then(|| {
+                (
+                    session.active.at_ms + self.limits.working_expiry_ms,
+                    "unknown, if there is no sign of work till then",
+                )
+            });
         }
         let place = session.place.as_ref()?;
         let has_pane = session.pane.is_some() && !session.is_detached();
@@ -78,7 +82,7 @@ impl Attention {
             return None;
         }
         let last = session.waits.iter().map(|wait| wait.opened.at_ms.max(wait.looked_at_ms)).max()?;
-        Some((last + self.limits.stale_wait_ms, "nothing to look at: leaves the queue as stale"))
+        Some((last + self.limits.stale_wait_ms, "out of the queue as stale, if nothing is heard till then"))
     }
 
     /// Applies what only time changes, up to `at`. In how many steps makes no difference to the state: a replay does

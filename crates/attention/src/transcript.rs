@@ -151,7 +151,7 @@ impl Attention {
 }
 
 /// True when a record is younger than what hooks last said of the main agent.
-fn is_news(session: &Session, at: Moment, fact: &TranscriptFact<'_>) -> bool {
+pub(crate) fn is_news(session: &Session, at: Moment, fact: &TranscriptFact<'_>) -> bool {
     let by_time = match fact.written_ms {
         // The clock was set back since: only first sight can tell.
         _ if session.moved_wall_ms > at.wall_ms => fact.fresh,

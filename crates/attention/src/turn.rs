@@ -5,10 +5,13 @@ use herdbook_events::{Reason, SessionKey, WaitKind};
 
 use crate::fold::new_wait;
 use crate::herd::{Attention, registered, transition};
+use crate::passed::{BACKGROUND, HEADLESS, KNOWN, OVERTAKEN, SETTLED, SUBAGENT, TURN_OVER};
 use crate::session::{Cause, Moment, OpenTool, Phase, Session, Transition, Wait};
 
 /// `idle` reminders come 60 s after the turn; one that follows activity this closely is about an older turn.
 const REMINDER_QUIET_MS: u64 = 30_000;
+
+const LATE_REMINDER: &str = "a reminder comes late: its host's requests tell when it asks";
 
 /// The call that asks, by a reminder's text: the one that it quotes, at the greatest length, else the last one. None
 /// where each is asked about already; true where it is quoted.
@@ -48,7 +51,7 @@ impl Attention {
     ) {
         let Some(session) = self.sessions.get_mut(key) else { return };
         if session.is_late(at, cause) {
-            return;
+            return session.rule_out(at, cause, OVERTAKEN);
         }
         let process = session.process;
         let host = session.host.clone();
@@ -94,7 +97,7 @@ impl Attention {
         let Some(session) = self.sessions.get_mut(key) else { return };
         // Codex reports a subagent's task as a prompt with its agent id: not the human's.
         if !main || session.is_late(at, cause) {
-            return;
+            return session.rule_out(at, cause, if main { OVERTAKEN } else { SUBAGENT });
         }
         session.moved(at, cause);
         session.note(at, cause);
@@ -118,30 +121,32 @@ impl Attention {
         out: &mut Vec<Transition>,
     ) {
         let Some(session) = self.sessions.get(key) else { return };
-        if session.is_headless() || session.settled.is_some() {
-            return;
-        }
         let blocked = session.waits.iter().any(Wait::is_blocking);
         let asking = asking(session, message);
         // Dialogs are shown one after the other: the next one may come before the call of the former one is over.
         let is_next = asking.is_some_and(|(_, is_named)| {
             is_named || session.waits.iter().all(|wait| wait.message != message)
         });
-        let opens = match kind {
+        let passed = match kind {
+            _ if session.is_headless() => Some(HEADLESS),
+            _ if session.settled.is_some() => Some(SETTLED),
             // 'Waiting for your input' confirms; it opens only where the turn's end was lost (case F-008).
-            WaitKind::TurnEnd => {
-                session.waits.is_empty()
-                    && !session.background
-                    && matches!(session.phase, Phase::Working | Phase::Unknown)
-                    && at.at_ms.saturating_sub(session.active.at_ms) >= REMINDER_QUIET_MS
-            }
+            WaitKind::TurnEnd if !session.waits.is_empty() => Some(KNOWN),
+            WaitKind::TurnEnd if session.background => Some(BACKGROUND),
+            WaitKind::TurnEnd if !matches!(session.phase, Phase::Working | Phase::Unknown) => Some(KNOWN),
+            WaitKind::TurnEnd => (at.at_ms.saturating_sub(session.active.at_ms) < REMINDER_QUIET_MS)
+                .then_some("a reminder so soon after a sign of work is about an older turn"),
             // It comes seconds late: where the host sends requests, they decide (case F-021).
-            WaitKind::Elicitation => !blocked && !session.elicits,
-            WaitKind::Permission if session.asks_nobody => false,
-            WaitKind::Permission => !session.asks_by_request && (!blocked || is_next),
-            _ => !blocked && !session.asks_by_request,
+            WaitKind::Elicitation if session.elicits => Some(LATE_REMINDER),
+            WaitKind::Permission if session.asks_nobody => Some("it asks nobody in this mode"),
+            WaitKind::Elicitation => blocked.then_some(KNOWN),
+            _ if session.asks_by_request => Some(LATE_REMINDER),
+            WaitKind::Permission => (blocked && !is_next).then_some(KNOWN),
+            _ => blocked.then_some(KNOWN),
         };
-        if opens {
+        if let Some(reason) = passed {
+            self.rule_out(key, at, cause, reason);
+        } else {
             let returns = session.waits.is_empty();
             let mut wait = new_wait(kind, None, None, message, cause);
             // The end of the call that asks is the answer.
@@ -168,13 +173,13 @@ impl Attention {
         let Some(session) = self.sessions.get_mut(key) else { return };
         // One that a record overtook still knows of work in the background.
         if session.is_overtaken(cause) {
-            return;
+            return session.rule_out(at, cause, OVERTAKEN);
         }
         // Old builds send a subagent's Stop without its id, while the agent tool is open (case F-045).
         let inside_agent_tool =
             session.open_tools.iter().any(|open| open.agent.is_none() && open.tool.starts_agent);
         if inside_agent_tool && !sure && kind == WaitKind::TurnEnd {
-            return;
+            return session.rule_out(at, cause, "it is a subagent's: the call that runs one is not over");
         }
         let settled = session.settled.filter(|kind| kind.reason() == Reason::Stopped);
         let repeat = session.waits.iter().any(|wait| !wait.is_blocking()) || settled.is_some();
@@ -202,7 +207,7 @@ impl Attention {
         }
         if repeat {
             out.extend(self.close(key, at, cause, blocking_over));
-            return;
+            return self.rule_out(key, at, cause, if settled.is_some() { SETTLED } else { KNOWN });
         }
         let mut wait = new_wait(kind, None, None, message, cause);
         if quiet {
@@ -219,14 +224,19 @@ impl Attention {
     /// A sign of work of the main agent: it works, unless it waits.
     pub(crate) fn working_if_quiet(&mut self, key: &SessionKey, at: Moment, cause: &Cause) {
         let Some(session) = self.sessions.get_mut(key) else { return };
-        if !session.waits.is_empty() || session.is_late(at, cause) {
+        if !session.waits.is_empty() {
             return;
+        }
+        if session.is_late(at, cause) {
+            return session.rule_out(at, cause, OVERTAKEN);
         }
         match session.settled {
             // What the human settled was answered after all.
             Some(kind) if kind.reason() == Reason::Permission => session.settled = None,
-            Some(_) => return,
-            None if matches!(session.phase, Phase::Idle | Phase::Ended) => return,
+            Some(_) => return session.rule_out(at, cause, SETTLED),
+            None if matches!(session.phase, Phase::Idle | Phase::Ended) => {
+                return session.rule_out(at, cause, TURN_OVER);
+            }
             None => {}
         }
         session.active = at;

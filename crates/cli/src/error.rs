@@ -6,11 +6,12 @@ use std::io;
 use std::path::PathBuf;
 
 use herdbook_api::ClientError;
-use herdbook_daemon::DaemonError;
+use herdbook_daemon::{DaemonError, PastError};
 use herdbook_machine::JumpError;
 
 use crate::exit::Exit;
 use crate::model::Unchosen;
+use crate::moment::moment_words;
 use crate::printer::{Line, Printer, Style};
 use crate::setup::systemd::UnitsError;
 use crate::text::counted;
@@ -59,6 +60,9 @@ pub enum Problem {
     /// The daemon could not start.
     #[error(transparent)]
     Daemon(#[from] DaemonError),
+    /// Nothing is known of that moment.
+    #[error("{}", past_words(.0))]
+    Past(PastError),
     /// This program could not be started again.
     #[error("could not start a daemon")]
     Program(#[source] io::Error),
@@ -234,6 +238,16 @@ pub fn whole(error: &dyn Error) -> String {
         cause = error.source();
     }
     words
+}
+
+/// Says why nothing is known of a moment.
+fn past_words(error: &PastError) -> String {
+    match error {
+        PastError::Empty { .. } => format!("nothing was recorded yet: {error}"),
+        PastError::Before { first_ms } => {
+            format!("nothing is known of that time: the journal begins at {}", moment_words(*first_ms))
+        }
+    }
 }
 
 /// Says how many events wait in the spool, if any.

@@ -1,6 +1,6 @@
 //! `herdbook`: the command line of Herdbook.
 //!
-//! It parses, asks the daemon, prints. It never touches the journal of a running daemon, never types into a pane, and
+//! It parses, asks the daemon, prints. It never writes to the journal of a running daemon, never types into a pane, and
 //! never talks to another machine. Start with `commands`, then one file of it; `printer` is the only way to the
 //! terminal, `error` the one place for words of failure, `exit` lists the exit codes, `env` every variable.
 
@@ -19,6 +19,7 @@ mod life;
 mod listing;
 mod model;
 mod moment;
+mod past;
 mod printer;
 mod setup;
 mod tally;

@@ -1,5 +1,7 @@
 //! Small texts: ages, durations, numbers with their noun.
 
+use unicode_width::UnicodeWidthStr;
+
 /// Prints an age in its largest unit: `8s`, `12m`, `3h`, `5d`.
 pub fn age(ms: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m")];
@@ -27,6 +29,24 @@ pub fn span(ms: u64) -> String {
 /// Prints a number with its noun: `1 event`, `37 events`.
 pub fn counted(count: u64, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
+/// Breaks words into lines of so many columns at least one word long; without a limit it is one line.
+pub fn wrap(words: &str, columns: Option<usize>) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in words.split(' ') {
+        let Some(line) = lines.last_mut() else { continue };
+        let is_full = columns.is_some_and(|columns| line.width() + 1 + word.width() > columns);
+        match (line.is_empty(), is_full) {
+            (true, _) => line.push_str(word),
+            (false, true) => lines.push(word.to_owned()),
+            (false, false) => {
+                line.push(' ');
+                line.push_str(word);
+            }
+        }
+    }
+    lines
 }
 
 /// Says how many sessions are in cooldown, if any: the end of a sentence that nobody waits.
@@ -103,6 +123,14 @@ mod tests {
                 (text.to_owned(), text.to_owned())
             );
         }
+    }
+
+    #[test]
+    fn words_are_broken_between_them_and_never_within() {
+        assert_eq!(wrap("a prompt, a call, a question", Some(12)), ["a prompt, a", "call, a", "question"]);
+        assert_eq!(wrap("unbreakable words", Some(3)), ["unbreakable", "words"]);
+        assert_eq!(wrap("as long as it is", None), ["as long as it is"]);
+        assert_eq!(wrap("", Some(8)), [""]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use herdbook_api::{trail, v1};
 use herdbook_engine::HookDelivery;
 use herdbook_engine::received::{Received, Seen, SeenField};
-use herdbook_engine::view::{Evidence, QueueEntry, SessionView, State};
+use herdbook_engine::view::{Evidence, FromSource, QueueEntry, RuledOut, SessionView, State, WhyView};
 use herdbook_events::observation::PaneRef;
 use herdbook_events::origin::Terminal;
 use herdbook_events::{Family, Origin, Process};
@@ -139,7 +139,8 @@ pub(crate) fn session(view: &SessionView) -> v1::Session {
 }
 
 /// A session with what its state rests on.
-pub(crate) fn why(view: &SessionView) -> v1::Why {
+pub(crate) fn why(why: &WhyView) -> v1::Why {
+    let view = &why.session;
     let evidence = |evidence: &Evidence| v1::Evidence {
         id: evidence.id.clone(),
         source: evidence.source.clone(),
@@ -150,7 +151,25 @@ pub(crate) fn why(view: &SessionView) -> v1::Why {
         session: session(view),
         evidence: view.evidence.iter().map(evidence).collect(),
         looks_again: view.looks_again.clone().map(|(due_at, reason)| v1::LooksAgain { due_at, reason }),
+        ruled_out: why.ruled_out.iter().map(ruled_out).collect(),
+        would_change: why.would_change.iter().map(from_source).collect(),
+        not_looked_at: why.not_looked_at.iter().map(from_source).collect(),
     }
+}
+
+fn ruled_out(passed: &RuledOut) -> v1::RuledOut {
+    v1::RuledOut {
+        id: passed.id.clone(),
+        source: passed.source.clone(),
+        fact: passed.fact.clone(),
+        reason: passed.reason.clone(),
+        seen_at: passed.at_ms,
+        count: passed.times,
+    }
+}
+
+fn from_source(said: &FromSource) -> v1::FromSource {
+    v1::FromSource { source: said.source.clone(), words: said.words.clone() }
 }
 
 /// What a host has sent, as `/v1/hooks` shows it.

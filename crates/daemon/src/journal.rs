@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use herdbook_engine::Engine;
 use herdbook_engine::record::RecordView;
 use herdbook_events::{Ulid, UlidGenerator};
-use herdbook_log::{Lost, NewRecord, OpenError, Opened, Options, Reader, Store};
+use herdbook_log::{Line, Lost, NewRecord, OpenError, Opened, Options, Reader, Store};
 
 use crate::clock;
 use crate::error::DaemonError;
@@ -37,7 +37,7 @@ impl Ids {
 impl Journal {
     /// Takes the store's LOCK and opens the journal. Until the lock is ours nothing is touched (case F-087).
     pub(crate) fn open(state_dir: &Path, seed: u64) -> Result<Journal, DaemonError> {
-        let dir = state_dir.join("journal");
+        let dir = dir(state_dir);
         let ids = Ids(Arc::new(Mutex::new(UlidGenerator::new(seed, None))));
         let mut options = Options::new(SESSION_ID, &state_dir.join("LOCK"), clock::wall_ms());
         let gap_ids = ids.clone();
@@ -60,14 +60,7 @@ impl Journal {
         for line in Reader::open(&self.dir) {
             // Damage is told by the store's health; the lines around it are folded.
             let Ok(line) = line else { continue };
-            let view =
-                RecordView { id: &line.id, ts_ms: line.ts_ms, kind: &line.kind, payload: &line.payload };
-            let folded = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| engine.replay(&view)));
-            let reason = match folded {
-                Ok(Ok(())) => continue,
-                Ok(Err(error)) => error.to_string(),
-                Err(_) => format!("journal record {} of kind {} made the fold fail", line.id, line.kind),
-            };
+            let Err(reason) = fold(engine, &line) else { continue };
             if unfolded == 0 {
                 tell(reason);
             }
@@ -75,6 +68,25 @@ impl Journal {
         }
         unfolded
     }
+}
+
+/// Where the journal of a state folder is.
+pub(crate) fn dir(state_dir: &Path) -> PathBuf {
+    state_dir.join("journal")
+}
+
+/// Folds one record again. The error says in words why it could not be folded.
+pub(crate) fn fold(engine: &mut Engine, line: &Line) -> Result<(), String> {
+    let folded = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| engine.replay(&view(line))));
+    match folded {
+        Ok(folded) => folded.map_err(|error| error.to_string()),
+        Err(_) => Err(format!("journal record {} of kind {} made the fold fail", line.id, line.kind)),
+    }
+}
+
+/// A line of the journal as the engine reads it.
+pub(crate) fn view(line: &Line) -> RecordView<'_> {
+    RecordView { id: &line.id, ts_ms: line.ts_ms, kind: &line.kind, payload: &line.payload }
 }
 
 /// The record that owns up to what the journal could not take. The fold's clock is unknown here: 0 never moves it.

@@ -8,6 +8,8 @@
 //! It never decides anything about sessions, never types into a pane, never listens on anything but loopback and unix
 //! sockets, and never answers a peer of another uid. A panic costs one request, not the daemon.
 //!
+//! [`Past`] folds the journal again up to a moment, without any of that.
+//!
 //! Start with [`run()`], then `core` (the engine's thread), `serve` (connections), `routes`.
 
 mod agents;
@@ -27,6 +29,7 @@ mod journal;
 mod listen;
 mod metrics;
 mod panes;
+mod past;
 mod processes;
 mod routes;
 mod run;
@@ -42,6 +45,7 @@ mod transcripts;
 pub use clock::now;
 pub use config::{DEFAULT_HTTP, DaemonConfig, Notice, Stop};
 pub use error::DaemonError;
+pub use past::{Past, PastError};
 pub use run::run;
 pub use screens::{ScreensError, own_manifest, screens_dir};
 pub use service::Service;

@@ -71,6 +71,7 @@ pub fn run(config: DaemonConfig) -> Result<(), DaemonError> {
     if let Some(grace_ms) = config.grace_ms {
         settings.grace_ms = grace_ms;
     }
+    settings.panes = config.panes;
     let mut engine = Engine::new(settings);
     let notice = Arc::clone(&config.notice);
     for damage in journal.opened.damage.iter().take(3) {

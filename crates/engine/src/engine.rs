@@ -220,6 +220,21 @@ impl Engine {
         result.map_err(|error| failed(error.to_string()))
     }
 
+    /// Lets the time after a replay pass up to a moment of the past, and returns that moment to look at. `next` is the
+    /// record that followed: the fold's clock goes no further than it did until then, since the machine may have slept.
+    pub fn rest_until(&mut self, wall_ms: u64, next: Option<&RecordView<'_>>) -> Now {
+        let rested_ms = self.clock.last.map_or(0, |last| wall_ms.saturating_sub(last.wall_ms));
+        // A record that no engine made knows no clock.
+        let known = |clock: &u64| *clock >= self.clock.at_ms;
+        let bound = next.and_then(|next| payload::clock(next.payload).ok()).filter(known);
+        let at_ms = (self.clock.at_ms + rested_ms).min(bound.unwrap_or(u64::MAX));
+        let now = Now { wall_ms, mono_ms: 0 };
+        self.clock = Clock { at_ms, last: Some(now), replayed: false };
+        // Where agents sat then is not recorded: that nobody is known to sit anywhere bears no hint out.
+        self.step(now, Input::Seats(Vec::new()));
+        now
+    }
+
     fn replay_cause(&mut self, at: Moment, record: &RecordView<'_>) -> Result<(), serde_json::Error> {
         match record.kind {
             "hook" | "unreadable" => intake::replay(self, at, record)?,

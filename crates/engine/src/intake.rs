@@ -71,10 +71,8 @@ pub(crate) fn hook(engine: &mut Engine, at: Moment, call: HookDelivery, out: &mu
     };
     out.records.push(Record::new(&id, at, "hook", payload::raw(&hook)));
     engine.received.hook(at.wall_ms, &event, &hook.origin, hook.repeat_of.is_some());
-    if hook.repeat_of.is_none() && !hook.earlier_boot {
-        let transitions = fold(engine, at, &id, &event, &hook);
-        engine.record_transitions(at, transitions, out);
-    }
+    let transitions = fold(engine, at, &id, &event, &hook);
+    engine.record_transitions(at, transitions, out);
 }
 
 /// Folds a recorded hook call again.
@@ -87,6 +85,7 @@ pub(crate) fn replay(
         let read: UnreadablePayload = serde_json::from_str(record.payload)?;
         remember(engine, &read.delivery);
         engine.received.unreadable(at.wall_ms, &read.host);
+        rule_out_unreadable(engine, at, record.id, &read);
         return Ok(());
     }
     let hook: HookPayload = serde_json::from_str(record.payload)?;
@@ -98,8 +97,8 @@ pub(crate) fn replay(
         engine.received.hook(at.wall_ms, &event, &hook.origin, hook.repeat_of.is_some());
         if hook.repeat_of.is_none() && !hook.earlier_boot {
             repeat_of(engine, at, &event, adapter, hook.stamp, record.id);
-            fold(engine, at, record.id, &event, &hook);
         }
+        fold(engine, at, record.id, &event, &hook);
     }
     Ok(())
 }
@@ -117,15 +116,6 @@ fn fold(
     event: &CanonicalEvent,
     hook: &HookPayload,
 ) -> Vec<herdbook_attention::Transition> {
-    if let Some(key) = event.session.as_deref().and_then(|session| SessionKey::hooked(&event.host, session)) {
-        engine.forget_counts(&key);
-        let counts = engine.counts.entry(key).or_default();
-        match event.event {
-            Some(Family::PromptSubmit) => counts.turns += 1,
-            Some(Family::ToolBefore) => counts.tools += 1,
-            _ => {}
-        }
-    }
     let cause = Cause {
         id: id.to_owned(),
         source: "hook",
@@ -134,6 +124,26 @@ fn fold(
         happened_at_ms: hook.started_at.filter(|_| hook.spooled),
         started_at_ms: hook.started_at,
     };
+    let key = event.session.as_deref().and_then(|session| SessionKey::hooked(&event.host, session));
+    let passed = match hook.repeat_of {
+        Some(_) => Some("the same call by another registration of the hook"),
+        None => hook.earlier_boot.then_some("it ran before the machine was started"),
+    };
+    if let Some(reason) = passed {
+        if let Some(key) = key {
+            engine.attention.rule_out(&key, at, &cause, reason);
+        }
+        return Vec::new();
+    }
+    if let Some(key) = key {
+        engine.forget_counts(&key);
+        let counts = engine.counts.entry(key).or_default();
+        match event.event {
+            Some(Family::PromptSubmit) => counts.turns += 1,
+            Some(Family::ToolBefore) => counts.tools += 1,
+            _ => {}
+        }
+    }
     engine.observe(at, &cause, event, &hook.origin)
 }
 
@@ -246,9 +256,21 @@ fn unreadable(
     };
     out.records.push(Record::new(id, at, "unreadable", payload::raw(&record)));
     engine.received.unreadable(at.wall_ms, &record.host);
+    rule_out_unreadable(engine, at, id, &record);
     let text =
         format!("a hook call of {} could not be read and is kept as it came: {}", record.host, record.error);
     engine.warn_once(herdbook_redact::clean_line(&text), out);
+}
+
+/// What was taken out of broken input moves nothing.
+fn rule_out_unreadable(engine: &mut Engine, at: Moment, id: &str, read: &UnreadablePayload) {
+    let session = read.session.as_deref().and_then(|session| SessionKey::hooked(&read.host, session));
+    if let Some(key) = session {
+        let name = read.native_event.as_deref().unwrap_or("an unnamed event");
+        let fact = name.chars().take(FACT_LETTERS).collect();
+        let cause = Cause { id: id.to_owned(), source: "hook", fact, ..Cause::default() };
+        engine.attention.rule_out(&key, at, &cause, "it could not be read");
+    }
 }
 
 /// Marks secrets in what a producer says of itself; ids and times are as posted.

@@ -16,6 +16,7 @@ mod show;
 mod transcript;
 mod types;
 pub mod view;
+mod why;
 
 pub use engine::Engine;
 pub use herdbook_attention::{Doing, End};

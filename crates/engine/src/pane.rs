@@ -20,7 +20,7 @@ struct PanePayload {
 /// Folds a look at a pane.
 pub(crate) fn seen(engine: &mut Engine, at: Moment, seen: PaneSeen, out: &mut Outcome) {
     if !engine.attention.pane_tells(at, &seen) {
-        return;
+        return engine.attention.rule_out_look(at, &cause("", &seen), &seen);
     }
     let message = engine.redactor.text(&seen.message).into_owned();
     let seen = PaneSeen { message, ..seen };

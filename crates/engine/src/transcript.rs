@@ -60,7 +60,10 @@ pub(crate) fn news(engine: &mut Engine, at: Moment, news: TranscriptNews, out: &
             told,
         };
         let id = engine.next_id(at);
-        let Some(transitions) = fold(engine, at, &id, &payload) else { continue };
+        let Some(transitions) = fold(engine, at, &id, &payload) else {
+            engine.attention.rule_out_told(at, &cause("", &payload), &fact_of(&payload));
+            continue;
+        };
         out.records.push(Record::new(&id, at, "observation", payload::raw(&payload)));
         engine.record_transitions(at, transitions, out);
     }
@@ -78,20 +81,26 @@ pub(crate) fn replay(
 }
 
 fn fold(engine: &mut Engine, at: Moment, id: &str, payload: &ToldPayload) -> Option<Vec<Transition>> {
-    let cause = Cause {
+    engine.attention.told(at, &cause(id, payload), &fact_of(payload))
+}
+
+fn cause(id: &str, payload: &ToldPayload) -> Cause {
+    Cause {
         id: id.to_owned(),
         source: "transcript",
         fact: payload.told.words(),
         happened_at_ms: payload.written,
         ..Cause::default()
-    };
-    let fact = TranscriptFact {
+    }
+}
+
+fn fact_of(payload: &ToldPayload) -> TranscriptFact<'_> {
+    TranscriptFact {
         session: &payload.session,
         host: &payload.host,
         path: &payload.path,
         written_ms: payload.written,
         fresh: payload.fresh,
         told: &payload.told,
-    };
-    engine.attention.told(at, &cause, &fact)
+    }
 }

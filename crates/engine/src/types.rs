@@ -24,6 +24,8 @@ pub struct Config {
     pub stale_wait_ms: u64,
     /// How long ended sessions are remembered.
     pub tombstone_ms: u64,
+    /// Panes are looked at; only for what is said of it.
+    pub panes: bool,
 }
 
 impl Default for Config {
@@ -39,6 +41,7 @@ impl Default for Config {
             working_expiry_ms: 30 * MINUTE,
             stale_wait_ms: DAY,
             tombstone_ms: 30 * DAY,
+            panes: true,
         }
     }
 }

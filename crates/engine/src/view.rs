@@ -132,6 +132,45 @@ pub struct SessionView {
     pub looks_again: Option<(u64, String)>,
 }
 
+/// A session, and what a person may ask about its state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WhyView {
+    /// The session, with its evidence.
+    pub session: SessionView,
+    /// What came in since it is in this state and did not count, oldest first.
+    pub ruled_out: Vec<RuledOut>,
+    /// What would change it, by source.
+    pub would_change: Vec<FromSource>,
+    /// Sources that cannot tell of it now, and why not.
+    pub not_looked_at: Vec<FromSource>,
+}
+
+/// A fact that did not move a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RuledOut {
+    /// Journal id; none where the journal does not hold it since it changed nothing. Such a note ends with the run.
+    pub id: Option<String>,
+    /// Where it came from, as [`Evidence::source`].
+    pub source: String,
+    /// What it said, in words.
+    pub fact: String,
+    /// Why it did not count.
+    pub reason: String,
+    /// When the last one came in, Unix milliseconds.
+    pub at_ms: u64,
+    /// How many of that source and reason came in.
+    pub times: u32,
+}
+
+/// What is said of one source.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FromSource {
+    /// `hook`, `posted`, `transcript`, `pane`, `process` or `you`.
+    pub source: String,
+    /// In words.
+    pub words: String,
+}
+
 /// One entry of the queue, in queue order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct QueueEntry {

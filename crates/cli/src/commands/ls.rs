@@ -10,11 +10,13 @@ use crate::error::Problem;
 use crate::exit::Exit;
 use crate::listing;
 use crate::model::{agent_rows, is_hookable, rows, sort};
+use crate::moment::parse_moment;
+use crate::past;
 use crate::printer::{Line, Style};
 
 /// List the sessions: who waits for you first, in the order in which `next` goes there
 ///
-/// Agents that run without hooks come last: what they do cannot be told.
+/// Agents that run without hooks come last: what they do cannot be told, and `--at` does not know of them.
 ///
 /// STATE is registered (no turn running), working, stuck (waits for you), ended, or unknown (cannot be told). KIND says what a
 /// stuck session waits for. A pane with a question mark is a guess; `%3@HOST` is on another machine, and of a pane that is
@@ -25,6 +27,9 @@ pub struct Args {
     /// Ended sessions, too
     #[arg(short, long)]
     all: bool,
+    /// As it was at that time, from the journal: 14:05, '2026-11-30 14:05', or 10m for ten minutes ago
+    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
+    at: Option<u64>,
     /// One JSON object with the members `queue`, `sessions` and `agents`
     #[arg(long)]
     json: bool,
@@ -35,6 +40,9 @@ struct Answer {
     queue: Vec<Item>,
     sessions: Vec<Session>,
     agents: Vec<Agent>,
+    /// The moment of `--at`, Unix milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<u64>,
 }
 
 /// Prints the table.
@@ -43,18 +51,27 @@ struct Answer {
 /// The daemon does not answer, or stdout could not be written.
 pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     let daemon = Daemon::of(&context.env)?;
-    let (queue, mut sessions, agents) =
-        daemon.ask(|client| Ok((client.queue()?, client.sessions()?, client.agents()?)))?;
+    let (queue, mut sessions, agents) = match args.at {
+        None => daemon.ask(|client| Ok((client.queue()?, client.sessions()?, client.agents()?)))?,
+        Some(at_ms) => {
+            let past = past::at(&context.env, at_ms)?;
+            past::tell_gaps(&past, &daemon, context.printer);
+            (past.queue(), past.sessions(), Vec::new())
+        }
+    };
     let ended = sessions.len();
     sessions.retain(|session| args.all || session.state != "ended");
     let ended = ended - sessions.len();
     if args.json {
-        context.printer.json(&Answer { queue, sessions, agents })?;
+        context.printer.json(&Answer { queue, sessions, agents, at: args.at })?;
         return Ok(Exit::Ok);
+    }
+    if let Some(at_ms) = args.at {
+        past::head(context.printer, at_ms)?;
     }
     let mut rows = rows(queue, sessions);
     sort(&mut rows);
-    let (now, unhooked) = (now_ms(), agents.iter().any(is_hookable));
+    let (now, unhooked) = (args.at.unwrap_or_else(now_ms), agents.iter().any(is_hookable));
     rows.extend(agent_rows(agents, now));
     if rows.is_empty() {
         let words = if ended > 0 {
@@ -70,6 +87,8 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
         let hint = Line::new().styled("hint:", Style::Name);
         context.printer.say(&hint.own(" agents without hooks: `herdbook install`, then restart them"));
     }
-    daemon.tell_warnings(context.printer);
+    if args.at.is_none() {
+        daemon.tell_warnings(context.printer);
+    }
     Ok(Exit::Ok)
 }

@@ -63,7 +63,61 @@ fn why_prints_the_evidence() {
     let lines: Vec<&str> = why.stdout.lines().collect();
     assert!(lines[0].starts_with("build is stuck (turn_end) for "), "{}", why.stdout);
     assert_eq!(lines[1], "  build asks");
-    assert!(lines[2].contains(" ago  posted  "), "{}", why.stdout);
+    assert!(lines[2].starts_with("  since 20"), "{}", why.stdout);
+    assert_eq!(lines[3], "evidence");
+    assert!(lines[4].contains(" ago  posted  a producer posted stuck  01"), "{}", why.stdout);
+    assert_eq!(
+        lines[5..],
+        [
+            "would change it",
+            "  posted  unstuck, ended, or another stuck",
+            "  you     `herdbook settle`",
+            "cannot be looked at",
+            "  transcript, pane, process  its producer alone tells of it",
+        ]
+    );
+}
+
+/// The members `queue` and `sessions` of a listing.
+fn listed(env: &TestEnv, words: &[&str]) -> serde_json::Value {
+    let ran = env.run(words);
+    let mut answer: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    serde_json::json!([answer["queue"].take(), answer["sessions"].take()])
+}
+
+#[test]
+fn the_past_is_told_by_the_journal_with_and_without_a_daemon() {
+    let env = TestEnv::new();
+    let nothing = env.run(&["ls", "--at", "now"]);
+    assert_eq!(nothing.code, 1);
+    assert!(nothing.stderr.starts_with("error: nothing was recorded yet: "), "{}", nothing.stderr);
+    let daemon = TestDaemon::start(&env);
+    daemon.post_stuck("build", "build asks", 1_000);
+    daemon.post_stuck("deploy", "deploy asks", 2_000);
+    assert_eq!(env.run(&["settle", "build"]).code, 0);
+    let present = listed(&env, &["ls", "--json"]);
+    assert_eq!(present[0].as_array().unwrap().len(), 1);
+    let why = |words: &[&str]| -> serde_json::Value {
+        serde_json::from_str(&env.run(&[&["why", "--json", "build"], words].concat()).stdout).unwrap()
+    };
+    let why_now = why(&[]);
+    assert_eq!(
+        (listed(&env, &["ls", "--json", "--at", "now"]), why(&["--at", "now"])),
+        (present.clone(), why_now)
+    );
+    drop(daemon);
+    assert_eq!(env.run(&["ls"]).code, 3);
+    assert_eq!(listed(&env, &["ls", "--json", "--at", "now"]), present);
+    let listing = env.run(&["ls", "--at", "now"]);
+    assert!(listing.stdout.starts_with("as of 20"), "{listing:?}");
+    assert!(listing.stdout.lines().next().unwrap().ends_with("s ago, from the journal"), "{listing:?}");
+    let before = env.run(&["why", "build", "--at", "1h"]);
+    assert_eq!((before.code, before.stdout.as_str()), (1, ""));
+    let known = "error: nothing is known of that time: the journal begins at 20";
+    assert!(before.stderr.starts_with(known), "{}", before.stderr);
+    let ahead = env.run(&["ls", "--at", "2200-01-01 00:00"]);
+    assert_eq!(ahead.code, 2);
+    assert!(ahead.stderr.contains("lies ahead: only what was is known"), "{}", ahead.stderr);
 }
 
 /// Case F-107: what agents say cannot act on the terminal, nor forge a row.

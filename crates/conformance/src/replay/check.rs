@@ -1,6 +1,6 @@
 //! One key of a check step: what it asks the engine, and whether the answer is right.
 
-use herdbook_engine::view::{SessionView, State};
+use herdbook_engine::view::{FromSource, SessionView, State};
 use herdbook_events::Reason;
 use serde_json::{Map, Value, json};
 
@@ -41,6 +41,8 @@ enum Ask {
     Withdrawn(Vec<String>),
     /// Where going to the first entry leads; only the members given are compared.
     Jump(Vec<(String, Expected)>),
+    /// Sessions, and the queue, as they were at an earlier time, out of the log.
+    AsOf { t_ms: u64, sessions: Vec<SessionAsk>, queue: Option<Expected> },
     /// Remember the state of sessions and queue.
     Snapshot(String),
     /// It is as it was remembered.
@@ -74,6 +76,9 @@ enum PerSession {
     Linked,
     Waits,
     LogEvents,
+    RuledOut,
+    WouldChange,
+    NotLookedAt,
 }
 
 impl CheckKey {
@@ -101,6 +106,9 @@ impl CheckKey {
             "pane_of" => each(PerSession::PaneOf)?,
             "linked" => each(PerSession::Linked)?,
             "waits" => each(PerSession::Waits)?,
+            "ruled_out" => each(PerSession::RuledOut)?,
+            "would_change" => each(PerSession::WouldChange)?,
+            "not_looked_at" => each(PerSession::NotLookedAt)?,
             "log_events" if is_per_session(&written) => each(PerSession::LogEvents)?,
             "log_events" => whole(Whole::LogEvents)?,
             "message_contains" => {
@@ -125,6 +133,7 @@ impl CheckKey {
                 }
                 Ask::Jump(all)
             }
+            "as_of" => as_of(&written).map_err(at)?,
             "snapshot" => Ask::Snapshot(word(&written).map_err(at)?),
             "same_as" => Ask::SameAs(word(&written).map_err(at)?),
             other => return Err(format!("key '{other}' is not known")),
@@ -147,7 +156,7 @@ impl CheckKey {
         match self.name.as_str() {
             "notified" | "notified_since" | "withdrawn" => Some("notify"),
             "pane_of" | "jump" => Some("tmux"),
-            "log_events" | "waits" => Some("log"),
+            "log_events" | "waits" | "as_of" => Some("log"),
             _ => None,
         }
     }
@@ -212,6 +221,15 @@ impl CheckKey {
                 let target = herd.jump();
                 let ok = asks.iter().all(|(key, expected)| expected.holds(Some(&target[key.as_str()])));
                 (target, ok)
+            }
+            Ask::AsOf { t_ms, sessions, queue } => {
+                let Some((seen, waiting)) = herd.past(*t_ms) else { return (Value::Null, false) };
+                let (mut observed, mut ok) = test_sessions(sessions, &seen);
+                if let Some(queue) = queue {
+                    ok &= queue.holds(Some(&json!(waiting)));
+                    observed = json!({"sessions": observed, "queue": waiting});
+                }
+                (observed, ok)
             }
             Ask::Snapshot(name) => {
                 let state = state_of(herd);
@@ -298,8 +316,20 @@ fn per_session(each: PerSession, id: &str, view: Option<&SessionView>, herd: &Vi
             json!(view.linked.as_ref().or(view.resumed_from.as_ref()).map(|key| herd.native_id(key)))
         }
         PerSession::Waits => json!(view.waits),
+        PerSession::RuledOut => {
+            let why = herd.why(&view.key).map(|why| why.ruled_out).unwrap_or_default();
+            json!(why.iter().map(|out| format!("{}: {}", out.fact, out.reason)).collect::<Vec<_>>())
+        }
+        PerSession::WouldChange => said(herd.why(&view.key).map(|why| why.would_change)),
+        PerSession::NotLookedAt => said(herd.why(&view.key).map(|why| why.not_looked_at)),
         PerSession::LogEvents => Value::Null,
     }
+}
+
+/// One text a source.
+fn said(list: Option<Vec<FromSource>>) -> Value {
+    let list = list.unwrap_or_default();
+    json!(list.iter().map(|said| format!("{}: {}", said.source, said.words)).collect::<Vec<_>>())
 }
 
 /// What `snapshot` remembers: the state and kind of every session, and the queue.
@@ -336,6 +366,19 @@ fn session_asks(written: &Value) -> Result<Vec<SessionAsk>, String> {
         asks.push(ask);
     }
     Ok(asks)
+}
+
+fn as_of(written: &Value) -> Result<Ask, String> {
+    let (mut t_ms, mut sessions, mut queue) = (None, Vec::new(), None);
+    for (key, value) in members(written)? {
+        match key.as_str() {
+            "t_ms" => t_ms = Some(value.as_u64().ok_or("t_ms must be a whole number of milliseconds")?),
+            "sessions" => sessions = session_asks(value)?,
+            "queue" => queue = Some(Expected::parse(value)?),
+            other => return Err(format!("'{other}' is none of t_ms, sessions, queue")),
+        }
+    }
+    Ok(Ask::AsOf { t_ms: t_ms.ok_or("t_ms is missing")?, sessions, queue })
 }
 
 fn notified(written: &Value, since: bool) -> Result<Ask, String> {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use herdbook_engine::record::{Record, RecordView};
-use herdbook_engine::view::SessionView;
+use herdbook_engine::view::{SessionView, WhyView};
 use herdbook_engine::{Config, Effect, Engine, Focus, HookDelivery, Input, Now, TmuxFacts};
 use herdbook_events::{Process, SessionKey};
 use herdbook_hosts::{Projected, project};
@@ -142,6 +142,26 @@ impl VirtualHerd {
         self.engine.as_ref().map(Engine::sessions).unwrap_or_default()
     }
 
+    /// Returns what may be asked about a session's state.
+    pub fn why(&self, key: &SessionKey) -> Option<WhyView> {
+        self.engine.as_ref()?.why(self.now(), key)
+    }
+
+    /// Returns sessions and queue as they were at an earlier time of the replay, out of the log alone; nothing before its
+    /// first record.
+    pub fn past(&self, t_ms: u64) -> Option<(Vec<SessionView>, Vec<String>)> {
+        let wall_ms = self.clocks_at(t_ms).wall_ms;
+        let until = self.log.iter().rposition(|record| record.ts_ms <= wall_ms)? + 1;
+        let mut engine = Engine::new(Config::default());
+        for record in &self.log[..until] {
+            // As at a start.
+            let _ = engine.replay(&view(record));
+        }
+        let now = engine.rest_until(wall_ms, self.log.get(until).map(view).as_ref());
+        let queue = engine.queue(now);
+        Some((engine.sessions(), queue.iter().map(|entry| self.native_id(&entry.session)).collect()))
+    }
+
     /// Returns the hosts' own ids of the queue in order.
     pub fn queue_ids(&self) -> Vec<String> {
         let queue = self.engine.as_ref().map(|engine| engine.queue(self.now())).unwrap_or_default();
@@ -209,14 +229,8 @@ impl VirtualHerd {
         self.eye = PaneEye::default();
         let mut engine = Engine::new(Config { seed: self.starts, ..Config::default() });
         for record in &self.log {
-            let view = RecordView {
-                id: &record.id,
-                ts_ms: record.ts_ms,
-                kind: record.kind,
-                payload: record.payload.get(),
-            };
             // A record that cannot be folded is passed over, as the daemon does; the checks show what is missing.
-            let _ = engine.replay(&view);
+            let _ = engine.replay(&view(record));
         }
         self.engine = Some(engine);
         self.step(Input::Daemon { what: "start", version: VERSION.to_owned(), boot: None });
@@ -335,6 +349,10 @@ impl Default for VirtualHerd {
     fn default() -> VirtualHerd {
         VirtualHerd::new()
     }
+}
+
+fn view(record: &Record) -> RecordView<'_> {
+    RecordView { id: &record.id, ts_ms: record.ts_ms, kind: record.kind, payload: record.payload.get() }
 }
 
 /// Records of what came from outside, as opposed to what the engine made of it.

@@ -9,5 +9,6 @@
 
 mod command;
 mod folders;
+mod past;
 mod screens;
 mod stand_in;

@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use herdbook_api::v1;
 use herdbook_engine::view::State as SessionState;
-use herdbook_engine::{HumanAct, Input};
+use herdbook_engine::{Engine, HumanAct, Input, Now};
 use herdbook_events::{Reason, SessionKey};
 use herdbook_log::Durability;
 use herdbook_wire::paths::SPOOL;
@@ -166,20 +166,24 @@ fn next_cursor(start: usize, count: usize, last: Option<&str>) -> Option<String>
 
 /// `GET /v1/sessions/{key}`.
 pub(super) async fn session(State(app): State<Arc<App>>, InPath(key): InPath<String>) -> Answer {
-    let view = view(&app, &key).await?;
+    let view = known(&app, &key, |engine, _, key| engine.session(key)).await?;
     ok(&convert::session(&view))
 }
 
 /// `GET /v1/sessions/{key}/why`.
 pub(super) async fn why(State(app): State<Arc<App>>, InPath(key): InPath<String>) -> Answer {
-    let view = view(&app, &key).await?;
-    ok(&convert::why(&view))
+    let why = known(&app, &key, |engine, now, key| engine.why(now, key)).await?;
+    ok(&convert::why(&why))
 }
 
-async fn view(app: &App, key: &str) -> Result<herdbook_engine::view::SessionView, Refusal> {
+async fn known<T: Send + 'static>(
+    app: &App,
+    key: &str,
+    look: impl FnOnce(&Engine, Now, &SessionKey) -> Option<T> + Send + 'static,
+) -> Result<T, Refusal> {
     let session = parse_key(key)?;
-    let view = app.core.look(move |engine, _| engine.session(&session)).await?;
-    view.ok_or_else(|| Refusal(StatusCode::NOT_FOUND, format!("no session '{key}'")))
+    let found = app.core.look(move |engine, now| look(engine, now, &session)).await?;
+    found.ok_or_else(|| Refusal(StatusCode::NOT_FOUND, format!("no session '{key}'")))
 }
 
 fn parse_key(key: &str) -> Result<SessionKey, Refusal> {

@@ -1,6 +1,7 @@
 //! What the detector says of panes: the reference's events, with evidence, and its sessions over a restart.
 
 use herdbook_engine::Input;
+use herdbook_engine::view::FromSource;
 use herdbook_events::{Detected, NormalizedEvent, PaneProgram, Reason, SessionKey};
 
 use crate::{Herd, START_MS};
@@ -58,6 +59,18 @@ impl Herd {
         herd.detect(stuck("Quiet at prompt: $ "), "pane %446 was quiet for 30 s at a prompt");
         herd
     }
+}
+
+#[test]
+fn why_tells_that_the_detector_alone_looks_at_it() {
+    let herd = Herd::waiting();
+    let why = herd.engine.why(herd.now, &SessionKey::posted(ID).unwrap()).unwrap();
+    let words = |list: &[FromSource]| -> Vec<String> {
+        list.iter().map(|said| format!("{}: {}", said.source, said.words)).collect()
+    };
+    let change = "detector: a change on its screen, the end of its program";
+    assert_eq!(words(&why.would_change), [change, "you: `herdbook settle`"]);
+    assert_eq!(words(&why.not_looked_at)[1], "pane: the detector alone tells of it");
 }
 
 #[test]

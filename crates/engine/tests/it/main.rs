@@ -16,18 +16,23 @@ mod received;
 mod replay;
 mod screen;
 mod transcripts;
+mod why;
 
-use herdbook_engine::record::RecordView;
+use herdbook_engine::record::{Record, RecordView};
 use herdbook_engine::{
     Config, Effect, Engine, HookDelivery, HumanAct, Input, Now, ToldRecord, TranscriptNews,
 };
 use herdbook_events::{NormalizedEvent, Origin, SessionKey, Told};
 
+fn view(record: &Record) -> RecordView<'_> {
+    RecordView { id: &record.id, ts_ms: record.ts_ms, kind: record.kind, payload: record.payload.get() }
+}
+
 /// An engine with its clock and journal.
 pub struct Herd {
     pub engine: Engine,
     pub now: Now,
-    pub journal: Vec<herdbook_engine::record::Record>,
+    pub journal: Vec<Record>,
     pub published: Vec<NormalizedEvent>,
     pub calls: Vec<Vec<String>>,
     pub withdrawn: Vec<String>,
@@ -183,15 +188,17 @@ impl Herd {
         let mut herd = Herd::new();
         herd.now = Now { wall_ms: self.now.wall_ms, mono_ms: 5 };
         herd.deliveries = self.deliveries;
-        for record in &self.journal {
-            let view = RecordView {
-                id: &record.id,
-                ts_ms: record.ts_ms,
-                kind: record.kind,
-                payload: record.payload.get(),
-            };
-            herd.engine.replay(&view).unwrap();
-        }
+        self.journal.iter().for_each(|record| herd.engine.replay(&view(record)).unwrap());
+        herd
+    }
+
+    /// The herd of a moment of the past, out of the journal.
+    pub fn past(&self, wall_ms: u64) -> Herd {
+        let mut herd = Herd::new();
+        let until = self.journal.iter().rposition(|record| record.ts_ms <= wall_ms).unwrap() + 1;
+        self.journal[..until].iter().for_each(|record| herd.engine.replay(&view(record)).unwrap());
+        let next = self.journal.get(until).map(view);
+        herd.now = herd.engine.rest_until(wall_ms, next.as_ref());
         herd
     }
 }

@@ -1,7 +1,7 @@
 //! The queue is a fold of the journal: an engine that reads it again stands where the first one stood.
 
 use herdbook_engine::book::KeptSpan;
-use herdbook_engine::view::{QueueEntry, SessionView};
+use herdbook_engine::view::{QueueEntry, SessionView, WhyView};
 use herdbook_engine::{Doing, HookDelivery, HumanAct, Input};
 use herdbook_events::{Origin, Process, SessionKey, Shows, Told, WaitKind};
 use proptest::prelude::*;
@@ -130,8 +130,15 @@ fn ended(herd: &Herd) -> Vec<KeptSpan> {
     herd.engine.spans(herd.now, 0).spans.into_iter().filter(|span| span.end.is_some()).collect()
 }
 
-fn seen(herd: &Herd) -> (Vec<QueueEntry>, Vec<SessionView>) {
-    (herd.engine.queue(herd.now), herd.engine.sessions())
+type Seen = (Vec<QueueEntry>, Vec<SessionView>, Vec<WhyView>);
+
+/// All that can be seen, but what was ruled out without being in the journal: such notes end with the run.
+fn seen(herd: &Herd) -> Seen {
+    let sessions = herd.engine.sessions();
+    let mut whys: Vec<WhyView> =
+        sessions.iter().filter_map(|view| herd.engine.why(herd.now, &view.key)).collect();
+    whys.iter_mut().for_each(|why| why.ruled_out.retain(|passed| passed.id.is_some()));
+    (herd.engine.queue(herd.now), sessions, whys)
 }
 
 #[test]
@@ -237,7 +244,7 @@ fn a_child_of_a_session_that_nobody_knows_is_the_same_after_a_restart() {
 }
 
 /// Folds the journal again and returns what the first engine saw at this moment, and what the second one does.
-fn both(herd: &mut Herd) -> [(Vec<QueueEntry>, Vec<SessionView>); 2] {
+fn both(herd: &mut Herd) -> [Seen; 2] {
     herd.input(Input::Daemon { what: "stop", version: "0".into(), boot: None });
     [seen(herd), seen(&herd.restarted())]
 }
@@ -335,6 +342,28 @@ proptest! {
             let also = |other: &&KeptSpan| other.session == span.session && other.doing == Doing::Working
                 && *other != span && other.from_ms < span.to_ms && other.to_ms > span.from_ms;
             prop_assert_eq!(whole.iter().find(also), None, "overlaps {:?}", span);
+        }
+    }
+
+    /// `--at`: whatever came later, the journal tells what was to be seen at a moment.
+    #[test]
+    fn the_journal_tells_what_was_seen_at_each_moment(steps in steps()) {
+        let mut herd = Herd::new();
+        let mut moments = Vec::new();
+        for step in &steps {
+            // What comes at the same millisecond is of the same moment.
+            if matches!(step, Step::Wait(ms) if *ms > 0) && !herd.journal.is_empty() {
+                herd.input(Input::Tick);
+                moments.push((herd.now.wall_ms, seen(&herd)));
+            }
+            take(&mut herd, step);
+        }
+        herd.input(Input::Tick);
+        if !herd.journal.is_empty() {
+            moments.push((herd.now.wall_ms, seen(&herd)));
+        }
+        for (wall_ms, then) in moments {
+            prop_assert_eq!(then, seen(&herd.past(wall_ms)));
         }
     }
 
