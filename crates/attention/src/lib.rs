@@ -2,8 +2,9 @@
 //!
 //! Pure: observations, posted events and human acts go in with a [`Moment`]; [`Transition`]s come out, and the queue
 //! can be read at any time. It knows no host and no journal format. Start with [`Attention`], then `fold.rs` and `turn.rs`
-//! for the rules about hooks, `transcript.rs` for transcripts, `screen.rs` for panes, `posted.rs` for normalized events,
-//! `queue.rs` for the order, `time.rs` for what time alone changes, `ledger.rs` for how long it lasted.
+//! for the rules about hooks, `transcript.rs` for transcripts, `screen.rs` for panes, `status.rs` for what programs
+//! report, `posted.rs` for normalized events, `queue.rs` for the order, `time.rs` for what time alone changes, `ledger.rs`
+//! for how long it lasted.
 
 mod child;
 mod fold;
@@ -15,6 +16,7 @@ mod posted;
 mod queue;
 mod screen;
 mod session;
+mod status;
 mod time;
 mod transcript;
 mod turn;
@@ -23,6 +25,7 @@ pub use herd::{Attention, Call, Limits};
 pub use ledger::{Doing, End, Span};
 pub use queue::Entry;
 pub use session::{Cause, Evidence, Moment, Phase, Session, Transition, Wait};
+pub use status::StatusFact;
 pub use transcript::TranscriptFact;
 
 /// Version of the rules in this crate; kept beside each transition.
