@@ -18,6 +18,7 @@ mod lifecycle;
 mod panes;
 mod processes;
 mod reconcile;
+mod report;
 mod service;
 mod skew;
 mod stream;
