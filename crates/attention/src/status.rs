@@ -39,6 +39,7 @@ impl Attention {
         let mut out = Vec::new();
         let key = match self.told_by_hooks(fact) {
             Some(key) => key,
+            None if fact.place.session.is_some() => return None,
             None => self.reporter(at, cause, fact, &mut out)?,
         };
         let session = self.sessions.get(&key)?;
@@ -47,7 +48,7 @@ impl Attention {
         }
         match &fact.report.id {
             Some(part) => self.part_says(&key, at, cause, fact.report, part, &mut out)?,
-            None => self.program_says(&key, at, when_ms, cause, fact.report, &mut out)?,
+            None => self.program_says(&key, at, when_ms, cause, fact, &mut out)?,
         }
         self.watch(&key, at, cause);
         Some(self.say(&key, at, out))
@@ -139,9 +140,10 @@ impl Attention {
         at: Moment,
         when_ms: u64,
         cause: &Cause,
-        report: &Report,
+        fact: &StatusFact<'_>,
         out: &mut Vec<Transition>,
     ) -> Option<()> {
+        let (report, asked) = (fact.report, fact.place.session.is_some());
         let session = self.sessions.get_mut(key)?;
         let state = report.state;
         let before = session.said.as_ref().map(|said| said.report.state);
@@ -149,11 +151,14 @@ impl Attention {
             let same_wait = (&said.report.kind, &said.report.msg) == (&report.kind, &report.msg);
             said.report.state == state && (same_wait || state != ProgramState::Blocked)
         });
-        if is_repeat && (state != ProgramState::Working || session.phase != Phase::Unknown) {
+        // Whoever answers when asked does not tell what was between: the answer before must be newer than the hooks, too.
+        let is_gap = asked && session.said.as_ref().is_some_and(|said| said.wall_ms < session.moved_wall_ms);
+        if is_repeat && !is_gap && (state != ProgramState::Working || session.phase != Phase::Unknown) {
             return None;
         }
         // The first thing that is heard of a program may be what it said long ago, and nothing is newer than itself.
-        let is_newer = before.is_some_and(|before| before != state) && when_ms >= session.moved_wall_ms;
+        let is_newer =
+            before.is_some_and(|before| before != state) && when_ms >= session.moved_wall_ms && !is_gap;
         let counts = session.posted || is_newer;
         session.said = Some(Said { report: report.clone(), wall_ms: when_ms });
         session.note(at, cause);

@@ -3,7 +3,7 @@
 /// Returns the host whose program reports under that name; recorded from the clients themselves.
 pub fn host_of_app(app: &str) -> Option<&'static str> {
     match app {
-        "claude-code" => Some("claude"),
+        crate::claude::agents::APP => Some("claude"),
         "codex" => Some("codex"),
         _ => None,
     }

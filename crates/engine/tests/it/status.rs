@@ -277,3 +277,66 @@ fn the_human_settles_a_finished_program_for_good() {
     herd.says(pane("1"), ASKS);
     assert_eq!(herd.queue().len(), 0, "a repeat is nothing new");
 }
+
+/// The host answered when it was asked about session `1`.
+fn answered(herd: &mut Herd, body: &str) {
+    let place = StatusPlace { session: SessionKey::hooked("claude", "1"), ..StatusPlace::default() };
+    let asked_ms = Some(herd.now.wall_ms);
+    herd.said_at(place, body, asked_ms);
+}
+
+#[test]
+fn an_answer_of_the_host_counts_only_after_one_that_knew_of_the_question() {
+    let mut herd = Herd::new();
+    herd.claude("1", "UserPromptSubmit", r#""prompt":"x""#);
+    answered(&mut herd, WORKING);
+    answered(&mut herd, ASKS);
+    herd.wait(1_000);
+    herd.claude("1", "PreToolUse", BASH);
+    herd.claude("1", "PermissionRequest", BASH);
+    herd.wait(1_000);
+    answered(&mut herd, WORKING);
+    assert_eq!(herd.state("claude-1"), "stuck/permission", "the answer before is older than the question");
+    herd.wait(1_000);
+    answered(&mut herd, ASKS);
+    let records = herd.records();
+    answered(&mut herd, ASKS);
+    assert_eq!(herd.records(), records, "no news is not kept");
+    herd.wait(1_000);
+    answered(&mut herd, WORKING);
+    assert_eq!((herd.state("claude-1").as_str(), herd.queue().len()), ("working", 0));
+    assert_eq!(herd.restarted().state("claude-1"), "working");
+    answered(&mut herd, CLEAR);
+    herd.claude("1", "SessionEnd", r#""reason":"exit""#);
+    answered(&mut herd, ASKS);
+    assert_eq!((herd.state("claude-1").as_str(), herd.queue().len()), ("ended", 0));
+}
+
+#[test]
+fn a_session_is_in_doubt_while_it_is_blocked_or_lost() {
+    let mut herd = Herd::new();
+    let body = |event: &str| {
+        format!(
+            r#"{{"session_id":"s","cwd":"/srv","hook_event_name":"{event}","transcript_path":"/home/dev/.claude/projects/-srv/s.jsonl",{BASH}}}"#
+        )
+    };
+    let origin = || Origin {
+        ancestors: vec![Process { pid: 77, start: Some(5) }],
+        vars: vec![("HOME".into(), "/home/dev".into())],
+        ..Origin::default()
+    };
+    let doubted = |herd: &Herd| {
+        let doubted = herd.engine.doubted("claude").into_iter();
+        doubted
+            .map(|one| (one.native_id, one.process.pid, one.root.display().to_string()))
+            .collect::<Vec<_>>()
+    };
+    herd.hook("claude", &body("PreToolUse"), origin());
+    assert_eq!(doubted(&herd), []);
+    herd.hook("claude", &body("PermissionRequest"), origin());
+    let one = [("s".to_owned(), 77, "/home/dev/.claude/projects".to_owned())];
+    assert_eq!(doubted(&herd), one);
+    assert_eq!(herd.engine.doubted("codex"), []);
+    herd.hook("claude", &body("PostToolUse"), origin());
+    assert_eq!(doubted(&herd), []);
+}
