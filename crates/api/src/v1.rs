@@ -396,6 +396,17 @@ pub struct SeenVersion {
     pub last_at: u64,
 }
 
+/// Answer of `POST /v1/status`: what became of the reports of a program (OSC 7501).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatusTaken {
+    /// Always true.
+    pub ok: bool,
+    /// Reports that were read.
+    pub reports: usize,
+    /// Sequences that broke a rule of the protocol and say nothing.
+    pub passed_over: usize,
+}
+
 /// Body of `POST /v1/queue/skip`: puts an entry behind the others for a while. No body at all skips the head.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -25,6 +25,7 @@ impl Attention {
         let seen = of_parent.as_ref().unwrap_or(seen);
         if self.admit(at, cause, seen, &mut out) {
             self.merge_found(&seen.session, at, cause, &mut out);
+            self.merge_reporters(&seen.session, at, cause, &mut out);
             self.fold(at, cause, seen, &mut out);
             out.extend(self.come_back(&seen.session, at, cause));
             self.watch(&seen.session, at, cause);
@@ -355,8 +356,8 @@ impl Attention {
             if !wait.is_blocking() || wait.agent != *agent {
                 return false;
             }
-            // The pane does not say which call asks.
-            if wait.source == PANE {
+            // Neither a pane nor a report says which call asks.
+            if wait.names_no_call() {
                 return true;
             }
             // Its own answer, or the end of a call that only started after the request.

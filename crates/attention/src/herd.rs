@@ -56,6 +56,8 @@ pub struct Attention {
     pub(crate) spans: Vec<Span>,
     /// Sessions that only a pane told of.
     pub(crate) found: BTreeSet<SessionKey>,
+    /// Sessions that only a program's own reports tell of.
+    pub(crate) reporters: BTreeSet<SessionKey>,
     /// Nothing is due before this time: a lower bound, made exact each time it is reached. All that time changes
     /// obeys it, so that nothing but the journal and the clock decides when it happens.
     pub(crate) due_hint_ms: Option<u64>,
@@ -93,6 +95,7 @@ impl Attention {
             withdrawn: Vec::new(),
             spans: Vec::new(),
             found: BTreeSet::new(),
+            reporters: BTreeSet::new(),
             due_hint_ms: None,
             hooked: BTreeSet::new(),
             links_changed: false,
@@ -370,6 +373,7 @@ impl Attention {
         session.enter(Phase::Ended, at);
         session.hidden_by = None;
         self.links_changed |= self.hooked.remove(key);
+        self.reporters.remove(key);
         session.children.clear();
         session.open_tools.clear();
         session.over_tools.clear();

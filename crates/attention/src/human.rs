@@ -60,7 +60,18 @@ impl Attention {
         machine: Option<&str>,
     ) -> Vec<Transition> {
         let over: Vec<SessionKey> = self.inside(gone, machine).map(|session| session.key.clone()).collect();
-        let mut out: Vec<Transition> = over.iter().flat_map(|key| self.end(key, at, cause)).collect();
+        let mut out = Vec::new();
+        for key in over {
+            match self.sessions.get_mut(&key) {
+                // What it finished or failed at is still to be seen.
+                Some(session) if session.has_left_word() => {
+                    session.process = None;
+                    session.note(at, cause);
+                    self.watch(&key, at, cause);
+                }
+                _ => out.extend(self.end(&key, at, cause)),
+            }
+        }
         out.extend(self.relink(at));
         out
     }

@@ -2,9 +2,9 @@
 //!
 //! Pure: observations, posted events and human acts go in with a [`Moment`]; [`Transition`]s come out, and the queue
 //! can be read at any time. It knows no host and no journal format. Start with [`Attention`], then `fold.rs` and `turn.rs`
-//! for the rules about hooks, `transcript.rs` for transcripts, `screen.rs` for panes, `posted.rs` for normalized events,
-//! `queue.rs` for the order, `time.rs` for what time alone changes, `ledger.rs` for how long it lasted, `passed.rs` for what
-//! came in and changed nothing, `outlook.rs` for what would change something.
+//! for the rules about hooks, `transcript.rs` for transcripts, `screen.rs` for panes, `status.rs` for what programs
+//! report, `posted.rs` for normalized events, `queue.rs` for the order, `time.rs` for what time alone changes, `ledger.rs`
+//! for how long it lasted, `passed.rs` for what came in and changed nothing, `outlook.rs` for what would change something.
 
 mod child;
 mod fold;
@@ -18,6 +18,7 @@ mod posted;
 mod queue;
 mod screen;
 mod session;
+mod status;
 mod time;
 mod transcript;
 mod turn;
@@ -28,6 +29,7 @@ pub use outlook::Eyes;
 pub use passed::RuledOut;
 pub use queue::Entry;
 pub use session::{Cause, Evidence, Moment, Phase, Session, Transition, Wait};
+pub use status::StatusFact;
 pub use transcript::TranscriptFact;
 
 /// Version of the rules in this crate; kept beside each transition.

@@ -107,7 +107,7 @@ impl Attention {
 fn may_close(session: &Session) -> bool {
     session.is_live()
         && session.machine.is_none()
-        && !session.posted
+        && (!session.posted || session.said.is_some())
         && !session.pane_hint
         && !session.is_detached()
 }

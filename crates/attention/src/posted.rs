@@ -38,7 +38,7 @@ impl Attention {
     ) -> Vec<Transition> {
         let host = if program.is_some() { DETECTED } else { "posted" };
         let Some(key) = SessionKey::posted(event.session_id()) else { return Vec::new() };
-        let mut out = match event {
+        let out = match event {
             NormalizedEvent::Registered { pane_id, cwd, transcript_path, .. } => {
                 let mut out = Vec::new();
                 self.unbury(&key);
@@ -94,9 +94,14 @@ impl Attention {
             }
         };
         self.watch(&key, at, cause);
-        // The hook-fed session on the same pane speaks for it: what opens stays unsaid, what ends is said.
+        self.say(&key, at, out)
+    }
+
+    /// What is said of what became of a session. The hook-fed session on the same pane speaks for a posted one: what
+    /// opens stays unsaid, what ends is said.
+    pub(crate) fn say(&mut self, key: &SessionKey, at: Moment, mut out: Vec<Transition>) -> Vec<Transition> {
         let relinked = self.relink(at);
-        if self.sessions.get(&key).is_some_and(|session| session.hidden_by.is_some()) {
+        if self.sessions.get(key).is_some_and(|session| session.hidden_by.is_some()) {
             out.retain(|transition| matches!(transition.event.kind(), "registered" | "ended"));
         }
         out.retain(|own| !relinked.contains(own));

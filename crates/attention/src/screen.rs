@@ -11,6 +11,7 @@ use herdbook_events::{SessionKey, WaitKind};
 use crate::fold::new_wait;
 use crate::herd::Attention;
 use crate::session::{Cause, Moment, Phase, Session, Transition, Wait};
+use crate::status::STATUS;
 
 /// The word for causes and waits that come from a pane.
 pub(crate) const PANE: &str = "pane";
@@ -245,18 +246,26 @@ impl Attention {
 }
 
 impl Session {
-    /// A request that the pane showed first is told by its host now: it is one wait, and the host knows it better.
+    /// A request that the pane showed or the program reported first is told by its host now: it is one wait, and the
+    /// host knows it better.
     pub(crate) fn take_over_shown(&mut self, wait: &Wait) -> bool {
-        let shown = self.waits.iter_mut().find(|shown| shown.is_blocking() && shown.source == PANE);
+        let shown = self.waits.iter_mut().find(|shown| shown.is_blocking() && shown.names_no_call());
         let Some(shown) = shown else { return false };
         *shown = Wait {
             opened: shown.opened,
             looked_at_ms: shown.looked_at_ms,
-            shown: true,
+            shown: shown.shown,
             announce_at_ms: shown.announce_at_ms,
             ..wait.clone()
         };
         true
+    }
+}
+
+impl Wait {
+    /// True when no hook told of it, only what its pane shows or its program reports: which call asks is not known.
+    pub(crate) fn names_no_call(&self) -> bool {
+        [PANE, STATUS].contains(&self.source)
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use herdbook_events::observation::{Facts, PaneRef, ToolUse};
 use herdbook_events::origin::{Process, Terminal};
-use herdbook_events::{NormalizedEvent, PaneProgram, SessionKey, WaitKind};
+use herdbook_events::{NormalizedEvent, PaneProgram, ProgramState, Report, SessionKey, WaitKind};
 
 use crate::ledger::Account;
 use crate::passed::RuledOut;
@@ -126,6 +126,14 @@ pub(crate) struct OverTool {
     pub stamp_ms: Option<u64>,
 }
 
+/// What a program said of itself last.
+#[derive(Clone, Debug)]
+pub(crate) struct Said {
+    pub report: Report,
+    /// When it said so, Unix milliseconds.
+    pub wall_ms: u64,
+}
+
 /// The place of a stuck session in the queue; lives as long as the session is stuck.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
@@ -179,6 +187,10 @@ pub struct Session {
     /// The hook-fed session that speaks for this posted one.
     pub(crate) hidden_by: Option<SessionKey>,
     pub(crate) terminal: Terminal,
+    /// What its program said of itself last.
+    pub(crate) said: Option<Said>,
+    /// The program's name, where only its own reports tell of it.
+    pub(crate) app: Option<String>,
     pub(crate) attended: Option<bool>,
     pub(crate) asks_nobody: bool,
     pub(crate) machine: Option<String>,
@@ -239,6 +251,8 @@ impl Session {
             program: None,
             hidden_by: None,
             terminal: Terminal::Unknown,
+            said: None,
+            app: None,
             attended: None,
             asks_nobody: false,
             machine: None,
@@ -377,6 +391,12 @@ impl Session {
         self.posted
     }
 
+    /// True when only its own reports tell of it, the last of which stays for the human to see.
+    pub(crate) fn has_left_word(&self) -> bool {
+        let last = self.said.as_ref().map(|said| said.report.state);
+        self.posted && matches!(last, Some(ProgramState::Done | ProgramState::Error))
+    }
+
     /// The hook-fed session that speaks for this posted one, on the same pane or transcript.
     pub fn speaker(&self) -> Option<&SessionKey> {
         self.hidden_by.as_ref()
@@ -426,6 +446,7 @@ impl Session {
                 self.terminal = Terminal::Unknown;
                 self.attended = None;
                 self.machine = None;
+                self.said = None;
             }
             self.start_stamp_ms = cause.stamp_ms;
             self.closed_pane = None;

@@ -78,7 +78,8 @@ impl Attention {
         }
         let place = session.place.as_ref()?;
         let has_pane = session.pane.is_some() && !session.is_detached();
-        if place.stale || has_pane || session.posted {
+        // A producer of events says himself when his session is over.
+        if place.stale || has_pane || session.posted && session.said.is_none() {
             return None;
         }
         let last = session.waits.iter().map(|wait| wait.opened.at_ms.max(wait.looked_at_ms)).max()?;

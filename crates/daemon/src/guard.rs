@@ -34,7 +34,7 @@ impl Guard {
             }
         }
         check_origin(headers, self.ports.as_deref())?;
-        check_content_type(request.method(), headers)
+        check_content_type(request.method(), request.uri().path(), headers)
     }
 }
 
@@ -80,7 +80,7 @@ fn check_origin(headers: &HeaderMap, ports: Option<&[u16]>) -> Result<(), Refusa
     Ok(())
 }
 
-fn check_content_type(method: &Method, headers: &HeaderMap) -> Result<(), Refusal> {
+fn check_content_type(method: &Method, path: &str, headers: &HeaderMap) -> Result<(), Refusal> {
     if matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS) {
         return Ok(());
     }
@@ -89,7 +89,7 @@ fn check_content_type(method: &Method, headers: &HeaderMap) -> Result<(), Refusa
     let mut types = headers.get_all(CONTENT_TYPE).iter();
     let json = match (types.next(), types.next()) {
         (None, None) => empty,
-        (Some(only), None) => only.to_str().is_ok_and(is_json),
+        (Some(only), None) => only.to_str().is_ok_and(|only| is_json(only) || takes_bytes(path, only)),
         _ => false,
     };
     if json {
@@ -100,8 +100,21 @@ fn check_content_type(method: &Method, headers: &HeaderMap) -> Result<(), Refusa
 }
 
 fn is_json(content_type: &str) -> bool {
-    let essence = content_type.split(';').next().unwrap_or_default().trim();
-    essence.eq_ignore_ascii_case("application/json")
+    is_type(content_type, "application/json")
+}
+
+/// A form cannot send bytes of that type either, and a page needs our leave for it.
+fn takes_bytes(path: &str, content_type: &str) -> bool {
+    path == "/v1/status" && is_bytes(content_type)
+}
+
+/// True for `application/octet-stream`.
+pub(crate) fn is_bytes(content_type: &str) -> bool {
+    is_type(content_type, "application/octet-stream")
+}
+
+fn is_type(content_type: &str, expected: &str) -> bool {
+    content_type.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(expected)
 }
 
 #[cfg(test)]
@@ -187,6 +200,8 @@ mod tests {
             assert_eq!(status(&tcp(), "POST", &[host, length, ("content-type", kind)]), expected, "{kind}");
         }
         assert_eq!(status(&tcp(), "POST", &[host, length]), 415);
+        let bytes = ("content-type", "application/octet-stream");
+        assert_eq!(status(&tcp(), "POST", &[host, length, bytes]), 415, "only reports come as bytes");
         assert_eq!(status(&tcp(), "POST", &[host, ("transfer-encoding", "chunked")]), 415);
         assert_eq!(status(&tcp(), "POST", &[host]), 200);
         assert_eq!(status(&tcp(), "POST", &[host, ("content-length", "0")]), 200);

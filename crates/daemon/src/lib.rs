@@ -13,6 +13,7 @@
 //! Start with [`run()`], then `core` (the engine's thread), `serve` (connections), `routes`.
 
 mod agents;
+mod asked;
 mod attention;
 mod clock;
 mod closed;

@@ -17,6 +17,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
 
 use crate::agents::Agents;
+use crate::asked;
 use crate::attention::{Ring, Source};
 use crate::clock;
 use crate::closed;
@@ -159,6 +160,9 @@ async fn serve(
         streams: Arc::new(Semaphore::new(STREAMS)),
         agents: Agents::start(config.discover, core.clone(), stop.clone()),
     });
+    if config.discover {
+        tokio::spawn(asked::follow(core.clone(), config.home.clone(), stop.clone()));
+    }
     tokio::spawn(transcripts::follow(core.clone(), app.agents.clone(), config.home.take(), stop.clone()));
     if config.panes {
         let (config_dir, notice) = (config.config_dir.clone(), Arc::clone(&config.notice));

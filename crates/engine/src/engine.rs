@@ -10,7 +10,7 @@ use crate::book::Book;
 use crate::received::Ledger;
 use crate::record::{Record, RecordView, ReplayError};
 use crate::types::{Config, Effect, HumanAct, Input, Now, TmuxFacts};
-use crate::{detected, intake, pane, payload, transcript};
+use crate::{detected, intake, pane, payload, status, transcript};
 
 /// The engine: all state of the attention layer, and the rules that move it.
 pub struct Engine {
@@ -161,6 +161,7 @@ impl Engine {
             }
             Input::Pane(seen) => pane::seen(self, at, seen, &mut out),
             Input::Detected(detected) => detected::take(self, at, detected, &mut out),
+            Input::Status(said) => status::said(self, at, said, &mut out),
             Input::Transcript(news) => transcript::news(self, at, news, &mut out),
             Input::Gap { lost, reason } => {
                 let id = self.next_id(at);
@@ -257,6 +258,7 @@ impl Engine {
                     "transcript" => transcript::replay(self, at, record)?,
                     "pane" => pane::replay(self, at, record.id, record.payload)?,
                     detected::SOURCE => detected::replay(self, at, record.id, record.payload)?,
+                    "status" => status::replay(self, at, record)?,
                     // Of a later version.
                     _ => {}
                 }

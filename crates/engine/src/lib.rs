@@ -13,6 +13,7 @@ mod payload;
 pub mod received;
 pub mod record;
 mod show;
+mod status;
 mod transcript;
 mod types;
 pub mod view;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 
-use herdbook_attention::{Phase, Session};
+use herdbook_attention::{Phase, Session, Wait};
 use herdbook_events::observation::PaneRef;
 use herdbook_events::{Process, SessionKey};
 use herdbook_hosts::transcript::{Reader, child_place};
@@ -13,7 +13,7 @@ use crate::engine::Engine;
 use crate::received::Received;
 use crate::types::Now;
 use crate::view::{
-    Claim, DetectedSession, Evidence, QueueEntry, SessionView, State, TranscriptFile, WatchedPane,
+    Claim, DetectedSession, Doubted, Evidence, QueueEntry, SessionView, State, TranscriptFile, WatchedPane,
 };
 
 impl Engine {
@@ -99,8 +99,7 @@ impl Engine {
         let mut paths = HashSet::new();
         for session in open.into_iter().filter(|session| !session.transcript_root().is_empty()) {
             let root = PathBuf::from(session.transcript_root());
-            let key = session.key().as_str();
-            let native_id = key.strip_prefix(&format!("{}-", session.host())).unwrap_or(key).to_owned();
+            let native_id = native_id(session).to_owned();
             let path = match session.transcript_path() {
                 "" => herdbook_hosts::transcript::place(session.host(), &native_id, &root),
                 path => Some(PathBuf::from(path)),
@@ -145,6 +144,25 @@ impl Engine {
         let mut watched: Vec<WatchedPane> = watched.collect();
         watched.sort_by_key(|watched| !watched.waits);
         watched
+    }
+
+    /// Returns the sessions of a host that wait for an answer which no hook may tell, or whose state is lost; feed
+    /// [`crate::Input::Status`].
+    pub fn doubted(&self, host: &str) -> Vec<Doubted> {
+        let is_in_doubt = |session: &&Session| {
+            let asks = session.waits().iter().any(Wait::is_blocking) || session.phase() == Phase::Unknown;
+            session.host() == host && !session.is_posted() && !session.is_headless() && asks
+        };
+        let doubted = self.attention.sessions().filter(is_in_doubt).filter_map(|session| {
+            Some(Doubted {
+                session: session.key().clone(),
+                native_id: native_id(session).to_owned(),
+                process: session.known_process()?,
+                root: PathBuf::from(session.transcript_root()),
+                moved_ms: session.active().at_ms,
+            })
+        });
+        doubted.collect()
     }
 
     /// Returns what the hooks of each session of this machine told of its agent's place.
@@ -202,11 +220,10 @@ impl Engine {
             (None, Phase::Ended) => State::Ended,
         };
         let counts = self.counts.get(key).copied().unwrap_or_default();
-        let prefix = format!("{}-", session.host());
         SessionView {
             key: key.clone(),
             host: session.host().to_owned(),
-            native_id: key.as_str().strip_prefix(&prefix).unwrap_or(key.as_str()).to_owned(),
+            native_id: native_id(session).to_owned(),
             state,
             kind: wait.map(|wait| wait.kind),
             since_ms: session.since().wall_ms,
@@ -241,4 +258,11 @@ impl Engine {
                 .map(|(at_ms, why)| (self.wall_of(at_ms), why.to_owned())),
         }
     }
+}
+
+/// The host's own id of a session.
+fn native_id(session: &Session) -> &str {
+    let key = session.key().as_str();
+    let rest = key.strip_prefix(session.host()).and_then(|rest| rest.strip_prefix('-'));
+    rest.unwrap_or(key)
 }

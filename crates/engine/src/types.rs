@@ -1,7 +1,7 @@
 //! What goes into the engine and what comes out.
 
 use herdbook_events::observation::Seat;
-use herdbook_events::{Detected, NormalizedEvent, Origin, PaneSeen, Process, SessionKey, Told};
+use herdbook_events::{Detected, NormalizedEvent, Origin, PaneSeen, PostedStatus, Process, SessionKey, Told};
 
 use crate::record::Record;
 
@@ -112,6 +112,8 @@ pub enum Input {
     Pane(PaneSeen),
     /// What the detector says of a program in a pane, for a harness without hooks.
     Detected(Detected),
+    /// What a program reports of itself. Recorded where it changed something.
+    Status(PostedStatus),
     /// What new lines of a session's transcript prove. Recorded where it moved the session.
     Transcript(TranscriptNews),
     /// Events were lost before they reached the journal.

@@ -204,6 +204,21 @@ pub struct QueueEntry {
     pub pane_uncertain: bool,
 }
 
+/// A session whose host may know what no hook told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Doubted {
+    /// The session.
+    pub session: SessionKey,
+    /// The host's own id of it.
+    pub native_id: String,
+    /// Its agent's process.
+    pub process: Process,
+    /// The folder below which its host keeps transcripts.
+    pub root: PathBuf,
+    /// When it moved last, on the fold's clock.
+    pub moved_ms: u64,
+}
+
 /// What the hooks of a session told of its agent's place on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {

@@ -51,6 +51,14 @@ impl Terminal {
     pub fn is_unknown(&self) -> bool {
         *self == Terminal::Unknown
     }
+
+    /// Returns its name, if that is known.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Terminal::Named(name) => Some(name),
+            _ => None,
+        }
+    }
 }
 
 impl Origin {

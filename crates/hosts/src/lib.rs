@@ -3,6 +3,7 @@
 //! Pure: bytes in, values out; it never reads a file, a clock or the environment, and it never guesses what a host
 //! did not say. Start with [`project()`], then a host's table, for example [`claude::TABLE`].
 
+mod app;
 pub mod claude;
 pub mod codex;
 pub mod copilot;
@@ -21,6 +22,7 @@ pub mod settings;
 pub mod table;
 pub mod transcript;
 
+pub use app::host_of_app;
 pub use ecmascript::canonical_text;
 pub use json::MAX_DEPTH;
 pub use news::{News, is_beside, news};

@@ -116,6 +116,15 @@ impl Proc {
         })
     }
 
+    /// Path of the executable that the process runs, for one of our own that is still the same.
+    pub fn program(&self, process: Process) -> Option<PathBuf> {
+        let identity = self.identity(process.pid).filter(|identity| !identity.other_user)?;
+        if process.start.is_some() && process.start != identity.start_ticks {
+            return None;
+        }
+        fs::read_link(self.root.join(process.pid.to_string()).join("exe")).ok()
+    }
+
     /// Whether the process runs. One that has ended and waits to be collected does not; without a recorded start the
     /// pid alone counts.
     pub fn is_alive(&self, process: Process) -> bool {

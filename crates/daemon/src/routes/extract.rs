@@ -31,7 +31,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for InQuery<T> {
         read.map(|Query(read)| InQuery(read)).map_err(|rejection| {
             // It names the parameter, after a general sentence.
             let text = rejection.body_text();
-            let words = text.rsplit_once(": ").map_or(text.as_str(), |(_, words)| words);
+            let words = text.split_once(": ").map_or(text.as_str(), |(_, words)| words);
             refused(format!("invalid query: {words}"))
         })
     }

@@ -56,7 +56,7 @@ pub(super) async fn trail_event(State(app): State<Arc<App>>, headers: HeaderMap,
     take(&app, "claude".to_owned(), None, posted_origin(&pane), body).await
 }
 
-fn pane(headers: &HeaderMap) -> Option<String> {
+pub(super) fn pane(headers: &HeaderMap) -> Option<String> {
     let pane = headers.get(PANE_HEADER)?.to_str().ok()?.trim();
     (!pane.is_empty() && pane.len() <= NAME_BYTES).then(|| pane.to_owned())
 }

@@ -3,6 +3,7 @@
 mod body;
 mod extract;
 mod hooks;
+mod report;
 mod stats;
 mod stream;
 mod trail;
@@ -67,7 +68,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/next", get(trail::next))
         .route("/skip", post(trail::skip))
         .route("/status", get(trail::status))
-        .route("/v1/status", get(v1::status))
+        .route("/v1/status", get(v1::status).post(report::status))
         .route("/v1/queue", get(v1::queue))
         .route("/v1/queue/skip", post(v1::skip))
         .route("/v1/queue/snooze", post(v1::snooze))

@@ -19,6 +19,7 @@ mod lifecycle;
 mod panes;
 mod processes;
 mod reconcile;
+mod report;
 mod service;
 mod skew;
 mod stats;

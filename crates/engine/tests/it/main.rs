@@ -15,6 +15,7 @@ mod posted;
 mod received;
 mod replay;
 mod screen;
+mod status;
 mod transcripts;
 mod why;
 

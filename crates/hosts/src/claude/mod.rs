@@ -1,5 +1,6 @@
 //! Claude Code.
 
+pub mod agents;
 pub mod signals;
 mod table;
 
