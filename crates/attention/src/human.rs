@@ -65,11 +65,16 @@ impl Attention {
             match self.sessions.get_mut(&key) {
                 // What it finished or failed at is still to be seen.
                 Some(session) if session.has_left_word() => {
-                    session.process = None;
+                    session.lost_process = session.process.take();
                     session.note(at, cause);
                     self.watch(&key, at, cause);
                 }
-                _ => out.extend(self.end(&key, at, cause)),
+                _ => {
+                    out.extend(self.end(&key, at, cause));
+                    if let Some(session) = self.sessions.get_mut(&key) {
+                        session.lost_process = session.process;
+                    }
+                }
             }
         }
         out.extend(self.relink(at));
