@@ -37,6 +37,10 @@ pub struct Status {
     pub spool_count: u64,
     /// Entries the spool could not take any more and that no gap record owns up to yet.
     pub spool_lost: u64,
+    /// Looks at panes since the start; one looks at all that are near a decision, or at as many as have their turn.
+    pub pane_looks: u64,
+    /// How long these took, all together, in microseconds.
+    pub pane_looks_us: u64,
     /// The journal.
     pub journal: Journal,
     /// What a person should know, one sentence each; empty when all is well.

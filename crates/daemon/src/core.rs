@@ -55,6 +55,9 @@ pub(crate) struct Counters {
     pub foreign: Mutex<(u64, u16)>,
     /// Bytes that were handed to the journal and are not answered yet.
     pub unwritten: AtomicU64,
+    /// Looks at panes, and the microseconds that all of them took.
+    pub looks: AtomicU64,
+    pub looks_us: AtomicU64,
 }
 
 /// The way to the engine. Clones lead to the same one.

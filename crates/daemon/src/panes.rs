@@ -7,10 +7,11 @@
 //! What could not be looked at is no proof: it tells the engine nothing, and two samples are needed anew.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use herdbook_engine::Input;
 use herdbook_engine::view::WatchedPane;
@@ -25,7 +26,7 @@ use tokio::time::{sleep, timeout};
 use crate::agents::Agents;
 use crate::clock;
 use crate::config::{Notice, until_stopped};
-use crate::core::Core;
+use crate::core::{Core, Counters};
 use crate::screens::Screens;
 
 /// Between two looks: as a rule, when something counts only if the next look says the same, and when a dialog is about
@@ -49,24 +50,24 @@ const FRESH_MS: u64 = 500;
 /// The engine has this long to take one look.
 const STEP_TIME: Duration = Duration::from_secs(5);
 
-/// Looks at panes until the daemon ends.
-pub(crate) async fn follow(
-    core: Core,
-    agents: Agents,
-    config_dir: Option<PathBuf>,
-    notice: Arc<dyn Fn(&Notice) + Send + Sync>,
-    stop: watch::Receiver<bool>,
-) {
-    until_stopped(look_again_and_again(&core, &agents, config_dir.as_deref(), &*notice), stop).await;
+/// What looking at panes needs.
+pub(crate) struct Looks {
+    pub core: Core,
+    pub agents: Agents,
+    pub counters: Arc<Counters>,
+    /// The folder of the human's settings.
+    pub config_dir: Option<PathBuf>,
+    pub notice: Arc<dyn Fn(&Notice) + Send + Sync>,
 }
 
-async fn look_again_and_again(
-    core: &Core,
-    agents: &Agents,
-    config_dir: Option<&Path>,
-    notice: &(dyn Fn(&Notice) + Send + Sync),
-) {
-    let fresh = || Eye { screens: Screens::new(config_dir), ..Eye::default() };
+/// Looks at panes until the daemon ends.
+pub(crate) async fn follow(looks: Looks, stop: watch::Receiver<bool>) {
+    until_stopped(look_again_and_again(&looks), stop).await;
+}
+
+async fn look_again_and_again(looks: &Looks) {
+    let Looks { core, agents, counters, config_dir, notice } = looks;
+    let fresh = || Eye { screens: Screens::new(config_dir.as_deref()), ..Eye::default() };
     let mut eye = fresh();
     loop {
         let asked = core.look(|engine, now| (engine.watched_panes(now), engine.claims())).await;
@@ -82,13 +83,19 @@ async fn look_again_and_again(
             }
             wanted.retain(|wanted| eye.screens.of(&wanted.host).is_some());
             let is_left = |pane: &WatchedPane| own.has_left(&pane.host, &pane.pane);
+            let begun = Instant::now();
             let told = eye.look(&wanted, &is_left, || clock::now().mono_ms);
+            let took = begun.elapsed();
             let pause = eye.pause(&wanted);
-            (eye, told, words, pause)
+            (eye, told, words, pause, (!wanted.is_empty()).then_some(took))
         });
         let pause;
         (eye, pause) = match looked.await {
-            Ok((eye, told, words, pause)) => {
+            Ok((eye, told, words, pause, took)) => {
+                if let Some(took) = took {
+                    counters.looks.fetch_add(1, Ordering::Relaxed);
+                    counters.looks_us.fetch_add(took.as_micros() as u64, Ordering::Relaxed);
+                }
                 words.into_iter().for_each(|words| notice(&Notice::Warning(words)));
                 for (taken_ms, seen) in told {
                     // The journal is full, or the engine is behind: the pane will be looked at again.

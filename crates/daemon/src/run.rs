@@ -165,8 +165,14 @@ async fn serve(
     }
     tokio::spawn(transcripts::follow(core.clone(), app.agents.clone(), config.home.take(), stop.clone()));
     if config.panes {
-        let (config_dir, notice) = (config.config_dir.clone(), Arc::clone(&config.notice));
-        tokio::spawn(panes::follow(core.clone(), app.agents.clone(), config_dir, notice, stop.clone()));
+        let eye = panes::Looks {
+            core: core.clone(),
+            agents: app.agents.clone(),
+            counters: Arc::clone(&app.counters),
+            config_dir: config.config_dir.clone(),
+            notice: Arc::clone(&config.notice),
+        };
+        tokio::spawn(panes::follow(eye, stop.clone()));
     }
     let settings = settings(&config);
     let detector = if config.panes {

@@ -69,6 +69,8 @@ pub(super) async fn status(State(app): State<Arc<App>>) -> Answer {
         announced: app.counters.announced.load(Ordering::Relaxed),
         spool_count,
         spool_lost,
+        pane_looks: app.counters.looks.load(Ordering::Relaxed),
+        pane_looks_us: app.counters.looks_us.load(Ordering::Relaxed),
         journal: v1::Journal {
             written_seq: health.written_seq,
             synced_seq: health.synced_seq,

@@ -75,6 +75,8 @@ pub(super) struct Boxed {
     pub confidence: Confidence,
     /// Each must stand in the box.
     pub all: Vec<Regex>,
+    /// Must not stand in it.
+    pub not: Option<Regex>,
     /// Must stand in its last rows: so nothing below it is newer.
     pub end: Regex,
 }
@@ -146,6 +148,7 @@ struct WrittenBox {
     #[serde(default)]
     unsure: bool,
     all: Spanned<Vec<Text>>,
+    not: Option<Text>,
     end: Text,
 }
 
@@ -240,6 +243,7 @@ impl Boxed {
                 .iter()
                 .map(|pattern| compile(format_args!("{place} all"), pattern))
                 .collect::<Result<_, _>>()?,
+            not: written.not.map(|not| compile(format_args!("{place} not"), &not)).transpose()?,
             end: compile(format_args!("{place} end"), &written.end)?,
             name: written.name,
         })

@@ -11,6 +11,8 @@ use super::{Confidence, MIN_SIZE, Sample, Verdict};
 
 /// The last rows of a box in which its end must stand; more in narrow panes.
 const END_ROWS: usize = 3;
+/// What a box offers stands so close together, words about each between them.
+const OFFER_ROWS: usize = 3;
 /// Rows of the box in which what it offers must stand, where no rule names it.
 const CHOICE_ROWS: usize = 12;
 /// A row below a composer is wrapped into so many at most.
@@ -195,6 +197,9 @@ fn fits(rule: &Boxed, rows: &[&str], narrow: bool) -> Option<String> {
     };
     let last = END_ROWS * if narrow { 3 } else { 1 };
     found(&rule.end, rows.len().saturating_sub(last))?;
+    if rule.not.as_ref().is_some_and(|not| found(not, 0).is_some()) {
+        return None;
+    }
     let mut known = None;
     for pattern in &rule.all {
         let row = found(pattern, 0)?;
@@ -227,7 +232,9 @@ fn choice(rows: &[&str]) -> Option<String> {
     }
     let first = rows.len().saturating_sub(CHOICE_ROWS);
     let place = first + rows[first..].iter().position(|row| chosen(row))?;
-    let others = rows[first..].iter().filter(|row| offers(row).is_some()).count();
+    // Sentences begin with such words, too: but not two so close, one of them chosen.
+    let near = place.saturating_sub(OFFER_ROWS).max(first)..rows.len().min(place + OFFER_ROWS + 1);
+    let others = rows[near].iter().filter(|row| offers(row).is_some()).count();
     let above = rows[..place].iter().rev().find(|row| offers(row).is_none());
     (others > 0).then(|| above.copied().unwrap_or_default().to_owned())
 }

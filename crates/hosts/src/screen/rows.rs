@@ -8,6 +8,8 @@ use super::manifest::Composer;
 const BOX_ROWS: usize = 40;
 /// Rows of the block above the composer that are looked at.
 const STATUS_ROWS: usize = 24;
+/// A row that begins so far to the right is a hint or another column.
+const ASIDE: usize = 32;
 /// In panes up to this wide, markers may be cut into several rows (field case F-082).
 const NARROW: u32 = 120;
 /// A marker is cut into so many rows at most.
@@ -97,17 +99,21 @@ pub(super) fn composer<'a>(rows: &'a [&'a str], composer: &Composer, wrapped: us
     None
 }
 
-/// The last rows without a blank one between them.
+/// The last rows without a blank one between them. What stands at the right says nothing of work: it is passed over.
 fn last_block<'a>(rows: &'a [&'a str]) -> &'a [&'a str] {
-    let Some(last) = rows.iter().rposition(|row| !row.is_empty()) else { return &[] };
+    let is_aside = |row: &str| row.bytes().take(ASIDE).filter(|byte| *byte == b' ').count() == ASIDE;
+    let Some(last) = rows.iter().rposition(|row| !row.is_empty() && !is_aside(row)) else { return &[] };
     let first = rows[..=last].iter().rposition(|row| row.is_empty()).map_or(0, |blank| blank + 1);
     &rows[first.max((last + 1).saturating_sub(STATUS_ROWS))..=last]
 }
 
-/// The rows of the box at the bottom, without its frame; rows that are nothing but frame are left out.
+/// The rows of the box at the bottom, without its frame; rows that are nothing but frame are left out. `▔` is kept: it
+/// tells boxes apart.
 pub(super) fn boxed<'a>(rows: &[&'a str]) -> Vec<&'a str> {
     let inner = |row: &'a str| row.trim_matches(|letter| is_blank(letter) || FRAME.contains(&letter));
-    let is_line = |row: &str| row.chars().all(|letter| matches!(letter, '\u{2500}'..='\u{259f}' | ' '));
+    let is_line = |row: &str| {
+        row.chars().all(|letter| matches!(letter, '\u{2500}'..='\u{2593}' | '\u{2595}'..='\u{259f}' | ' '))
+    };
     let mut inside: Vec<&str> =
         rows.iter().rev().map(|row| inner(row)).filter(|row| !is_line(row)).take(BOX_ROWS).collect();
     inside.reverse();
@@ -159,6 +165,8 @@ mod tests {
     #[test]
     fn the_last_block_ends_at_a_blank_row() {
         assert_eq!(last_block(&["a", "", "b", "c", "", ""]), ["b", "c"]);
+        let hint = format!("{:40}a hint", "");
+        assert_eq!(last_block(&["a", "", "b", "c", "", &hint]), ["b", "c"]);
         assert!(last_block(&["", ""]).is_empty());
     }
 }

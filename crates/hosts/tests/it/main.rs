@@ -7,6 +7,8 @@ mod ecmascript;
 #[cfg(test)]
 mod plugin;
 #[cfg(test)]
+mod screens;
+#[cfg(test)]
 mod settings;
 #[cfg(test)]
 mod settings_generated;
