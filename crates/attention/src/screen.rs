@@ -21,8 +21,7 @@ const TOLD_MS: u64 = 500;
 const QUIET_MS: u64 = 700;
 /// A turn whose host has said nothing for so long may have been interrupted, or ask what no hook tells.
 const SILENT_MS: u64 = 3_000;
-/// What may have been none is looked at for so long yet: a turn's end that only the pane told of. And so long it is
-/// looked for what a client asks at its start.
+/// A turn's end that only the pane told of is looked at for so long yet: it may have been none.
 const DOUBTED_MS: u64 = 60_000;
 /// So long after a request, or after its answer that only the pane told of, the screen may change at any moment.
 const SOON_MS: u64 = 10_000;
@@ -50,7 +49,10 @@ enum Step {
 
 impl Attention {
     /// True when the pane of a session may tell what its host does not: it is blocked and may have been answered, what
-    /// is known of it came from the pane, it works and has said nothing for a while, or it has only just started.
+    /// is known of it came from the pane, or it works and has said nothing for a while.
+    ///
+    /// At rest it is not looked at: whoever opens something there, or is offered something, sits there; and once he
+    /// prompts it, its hooks tell.
     pub fn is_near_decision(&self, at: Moment, session: &Session) -> bool {
         let is_seen = session.is_live()
             && !session.posted
@@ -63,8 +65,7 @@ impl Attention {
         let doubted = |wait: &Wait| wait.source == PANE && wait.opened.at_ms + DOUBTED_MS > at.at_ms;
         let asks = |wait: &Wait| wait.is_blocking() || doubted(wait);
         let silent = || works && session.waits.is_empty() && session.active.at_ms + SILENT_MS <= at.at_ms;
-        let starts = session.phase == Phase::Registered && session.since.at_ms + DOUBTED_MS > at.at_ms;
-        is_seen && (session.waits.iter().any(asks) || session.is_doubted() || silent() || starts)
+        is_seen && (session.waits.iter().any(asks) || session.is_doubted() || silent())
     }
 
     /// True when the pane of a session should be looked at often: a dialog is about to be drawn, or to be answered.
@@ -109,9 +110,6 @@ impl Attention {
                 }
                 self.enter(&key, Phase::Working, at);
             }
-            Step::Quiet { key, .. } if self.starts(&key) => {
-                out.extend(self.close(&key, at, cause, Wait::is_blocking));
-            }
             Step::Quiet { key, kind } => {
                 // Whoever answered or pressed Esc was at the pane: it is no news to him.
                 let mut wait = new_wait(kind, None, None, &seen.message, cause);
@@ -137,9 +135,7 @@ impl Attention {
                 }
             }
             Step::Asks { key, kind } => {
-                if !self.starts(&key) {
-                    self.enter(&key, Phase::Working, at);
-                }
+                self.enter(&key, Phase::Working, at);
                 let wait = new_wait(kind, None, None, &seen.message, cause);
                 out.extend(self.open(&key, at, cause, wait, None));
                 self.close(&key, at, cause, |wait| !wait.is_blocking());
@@ -223,11 +219,6 @@ impl Attention {
 
     fn blocked(&self, key: &SessionKey) -> bool {
         self.sessions.get(key).is_some_and(|session| session.waits.iter().any(Wait::is_blocking))
-    }
-
-    /// True before the first turn: a dialog then is none of a turn, and leaves none behind.
-    fn starts(&self, key: &SessionKey) -> bool {
-        self.sessions.get(key).is_some_and(|session| session.phase == Phase::Registered)
     }
 
     pub(crate) fn drop_found(

@@ -13,8 +13,7 @@ use super::{Confidence, wait_kind};
 /// How a host's screens look: its composer, its signs of work, its dialogs and menus.
 #[derive(Clone, Debug)]
 pub struct Manifest {
-    /// A dialog is drawn this long after its request, at most, as a rule.
-    pub(super) drawn_ms: u64,
+    drawn_ms: u64,
     pub(super) composer: Option<Composer>,
     pub(super) unsure: Vec<Sign>,
     pub(super) busy: Vec<Sign>,
@@ -65,6 +64,8 @@ pub(super) struct Sign {
     pub kind: WaitKind,
     /// Only in so many rows above the composer.
     pub within: usize,
+    /// In the place of the manifest's own.
+    drawn_ms: Option<u64>,
 }
 
 /// A box at the bottom, where there is no composer.
@@ -138,6 +139,7 @@ struct WrittenSign {
     pattern: Text,
     kind: Option<Text>,
     within: Option<usize>,
+    drawn_ms: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -193,6 +195,15 @@ impl Manifest {
     }
 }
 
+impl Manifest {
+    /// How long after its request a dialog may be drawn yet, as a rule, in milliseconds: while the pane shows what that
+    /// rule names, work is an answer only from then on.
+    pub(super) fn drawn_ms(&self, rule: &str) -> u64 {
+        let sign = self.busy.iter().find(|sign| sign.name == rule);
+        sign.and_then(|sign| sign.drawn_ms).unwrap_or(self.drawn_ms)
+    }
+}
+
 impl Composer {
     fn compile(written: WrittenComposer) -> Result<Composer, Fault> {
         let maybe = |key: &str, pattern: Option<Text>| {
@@ -223,6 +234,7 @@ impl Sign {
             pattern: compile(format_args!("{place} match"), &written.pattern)?,
             kind: kind(&place, written.kind.as_ref(), WaitKind::TurnEnd)?,
             within: written.within.unwrap_or(usize::MAX),
+            drawn_ms: written.drawn_ms,
             name: written.name,
         })
     }

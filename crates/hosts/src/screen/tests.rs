@@ -1,6 +1,7 @@
 //! The pane eye on screens of its own making; those that were recorded are read in `conformance`.
 
-use herdbook_events::WaitKind;
+use herdbook_events::observation::PaneRef;
+use herdbook_events::{Shows, WaitKind};
 use proptest::prelude::*;
 
 use super::*;
@@ -13,6 +14,10 @@ fn claude(above: &str, typed: &str, footer: &str) -> String {
 
 fn sample(text: &str, at_ms: u64) -> Sample<'_> {
     Sample { at_ms, text, ..Sample::default() }
+}
+
+fn pane() -> PaneRef {
+    PaneRef { socket: String::new(), server_pid: None, pane: "%1".into() }
 }
 
 fn read_claude(text: &str) -> Reading {
@@ -124,11 +129,6 @@ fn a_pane_out_of_sight_is_unknown_not_quiet() {
     let mut watch = Watch::default();
     watch.see(manifest, &sample(&quiet, 0));
     watch.see(manifest, &sample(&quiet, 2_000));
-    let pane = || herdbook_events::observation::PaneRef {
-        socket: String::new(),
-        server_pid: None,
-        pane: "%1".into(),
-    };
     assert!(watch.judgement().seen(2_000, pane(), "claude").is_some());
     let judged = watch.see(manifest, &Sample { in_mode: true, ..sample("old rows", 4_000) }).clone();
     assert_eq!(judged.reading.verdict, Verdict::Ready, "the last verdict stands in copy mode");
@@ -156,4 +156,40 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn how_late_a_dialog_may_be_drawn_is_said_by_the_host_and_by_what_it_shows() {
+    let drawn = |host: &str, text: &str| {
+        let mut watch = Watch::default();
+        watch.see(manifest(host).unwrap(), &sample(text, 0)).seen(0, pane(), host).unwrap().drawn_ms
+    };
+    let codex = |more: &str| {
+        format!(
+            "› make it\n\n• Working (1s • esc to interrupt){more}\n\n› Ask Codex to do anything\n\n  GPT · ~\n"
+        )
+    };
+    assert_eq!(
+        drawn("claude", &claude("● Reading.\n✻ Baking… (3s · ↓ 20 tokens)", "", "? for shortcuts")),
+        1_000
+    );
+    assert_eq!(drawn("codex", &codex("")), 2_500);
+    assert_eq!(drawn("codex", &codex(" · Running hook")), 1_500);
+    assert_eq!(drawn("codex", &codex(" · Running 2 hooks")), 1_500);
+}
+
+#[test]
+fn the_first_look_at_a_known_dialog_is_told_as_one_look() {
+    let dialog = " Do you want to proceed?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel · Tab to amend\n";
+    let mut watch = Watch::default();
+    let mut seen = |text: &str, at_ms| {
+        let told = watch.see(manifest("claude").unwrap(), &sample(text, at_ms)).seen(at_ms, pane(), "claude");
+        (told.map(|told| (told.shows, told.for_ms)), watch.is_undecided())
+    };
+    let asks = Shows::Dialog { kind: WaitKind::Permission, sure: true };
+    assert_eq!(seen(dialog, 1_000), (Some((asks, 0)), true));
+    assert_eq!(seen(dialog, 1_250), (Some((asks, 250)), false));
+    let quiet = claude("● Done.", "", "? for shortcuts");
+    assert_eq!(seen(&quiet, 1_500), (None, true), "a quiet pane is told by two looks");
+    assert_eq!(seen(dialog, 1_750), (Some((asks, 0)), true));
 }

@@ -92,12 +92,12 @@ impl Watch {
         self.counted.announce = false;
         self.counted.is_fresh = false;
         self.counted.glimpse = None;
-        self.counted.drawn_ms = manifest.drawn_ms;
         if sample.in_mode || sample.resized_ms_ago.is_some_and(|ago| ago < RESIZED_MS) {
             self.last = None;
             return &self.counted;
         }
         let mut reading = read(manifest, sample);
+        self.counted.drawn_ms = manifest.drawn_ms(&reading.rule);
         let frame = sample.title.chars().next().filter(|sign| matches!(sign, '\u{2801}'..='\u{28ff}'));
         let moves = matches!((self.frame, frame), (Some(before), Some(now)) if before != now);
         self.frame = frame;
