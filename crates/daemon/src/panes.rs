@@ -431,7 +431,7 @@ mod tests {
         assert_eq!(bench.look(std::slice::from_ref(&asks)), [], "could not look");
         // What only the pane told of goes with it, as soon as the process is gone for sure.
         let found = [WatchedPane { found: true, ..asks }];
-        let begun = std::time::Instant::now();
+        let begun = Instant::now();
         let mut told = Vec::new();
         while told.is_empty() && begun.elapsed() < Duration::from_secs(20) {
             told = bench.look(&found);
