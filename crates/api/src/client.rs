@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 
 use crate::http::{Body, read_head};
 use crate::sse::{SseEvent, read_event};
+use crate::stats::Stats;
 use crate::{ErrorBody, encode_segment, session_path, trail, v1};
 
 /// An answer may be so long.
@@ -150,6 +151,14 @@ impl Client {
     /// See [`ClientError`]; a daemon that is older than the route is [`ClientError::is_not_found`].
     pub fn hooks(&self) -> Result<v1::Hooks, ClientError> {
         self.get("/v1/hooks")
+    }
+
+    /// `GET /v1/stats`: what ended at or after a time (Unix milliseconds), in rows by `project`, `host`, `kind` or `day`.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn stats(&self, since_ms: u64, by: &str) -> Result<Stats, ClientError> {
+        self.get(&format!("/v1/stats?since={since_ms}&by={}", encode_segment(by)))
     }
 
     /// `POST /v1/queue/skip`; no session means the head.

@@ -15,6 +15,8 @@
 //! | `GET /v1/sessions?after=CURSOR` | | [`v1::Sessions`], 1,000 a page |
 //! | `GET /v1/sessions/{key}` | | [`v1::Session`] |
 //! | `GET /v1/sessions/{key}/why` | | [`v1::Why`] |
+//! | `GET /v1/stats?since=MS&by=project\|host\|kind\|day` | | [`stats::Stats`] |
+//! | `GET /metrics` | | Prometheus text format 0.0.4 |
 //! | `GET /v1/hooks` | | [`v1::Hooks`] |
 //! | `GET /v1/attention` | header `Last-Event-ID` | server-sent events, see [`client::Attention`] |
 //! | `POST /v1/hooks/{host}?event=NAME` | the host's bytes | [`trail::Accepted`] |
@@ -30,6 +32,7 @@ pub mod client;
 mod http;
 mod path;
 mod sse;
+pub mod stats;
 pub mod trail;
 pub mod v1;
 

@@ -309,6 +309,12 @@ pub struct HostHooks {
     pub unreadable_count: u64,
     /// Unix milliseconds of the last one of them, or null.
     pub unreadable_at: Option<u64>,
+    /// Events that the plugin in the host did not pass on, since the commands before them hung.
+    #[serde(default)]
+    pub dropped_count: u64,
+    /// Unix milliseconds of the last time it told of some, or null.
+    #[serde(default)]
+    pub dropped_at: Option<u64>,
     /// Versions of the client, where it told them, the one seen last first.
     pub versions: Vec<SeenVersion>,
     /// Events that came twice, by another registration of the same hook.

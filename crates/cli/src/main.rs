@@ -18,8 +18,10 @@ mod jump;
 mod life;
 mod listing;
 mod model;
+mod moment;
 mod printer;
 mod setup;
+mod tally;
 mod text;
 
 use std::ffi::OsString;

@@ -11,6 +11,19 @@ pub fn age(ms: u64) -> String {
     format!("{}s", ms / 1000)
 }
 
+/// Prints a time, to the nearest second, in its two largest units: `20s`, `1m30s`, `2h5m`, `3d4h`.
+pub fn span(ms: u64) -> String {
+    let seconds = ms.saturating_add(500) / 1_000;
+    let units =
+        [(seconds / 86_400, "d"), (seconds / 3_600 % 24, "h"), (seconds / 60 % 60, "m"), (seconds % 60, "s")];
+    let first = units.iter().position(|(count, _)| *count > 0).unwrap_or(units.len() - 1);
+    let [(count, unit), rest @ ..] = &units[first..] else { return String::new() };
+    match rest.first().filter(|(count, _)| *count > 0) {
+        Some((less, smaller)) => format!("{count}{unit}{less}{smaller}"),
+        None => format!("{count}{unit}"),
+    }
+}
+
 /// Prints a number with its noun: `1 event`, `37 events`.
 pub fn counted(count: u64, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
@@ -68,6 +81,27 @@ mod tests {
             (172_800_000, "2d"),
         ] {
             assert_eq!(age(ms), text);
+        }
+    }
+
+    #[test]
+    fn times_have_their_two_largest_units() {
+        for (seconds, text) in [
+            (0, "0s"),
+            (59, "59s"),
+            (60, "1m"),
+            (90, "1m30s"),
+            (3_600, "1h"),
+            (3_659, "1h"),
+            (7_500, "2h5m"),
+            (86_399, "23h59m"),
+            (273_600, "3d4h"),
+            (86_460, "1d"),
+        ] {
+            assert_eq!(
+                (span(seconds * 1_000 + 499), span((seconds * 1_000).saturating_sub(500))),
+                (text.to_owned(), text.to_owned())
+            );
         }
     }
 

@@ -191,6 +191,8 @@ pub(crate) fn received((host, received): (String, Received)) -> v1::HostHooks {
         unknown_fields: received.unknown_fields.into_iter().map(field).collect(),
         unreadable_count: received.unreadable.count,
         unreadable_at: (received.unreadable.count > 0).then_some(received.unreadable.last_ms),
+        dropped_count: received.dropped.count,
+        dropped_at: (received.dropped.count > 0).then_some(received.dropped.last_ms),
         versions,
         repeats,
         host,

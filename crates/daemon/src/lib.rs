@@ -24,6 +24,7 @@ mod frames;
 mod guard;
 mod journal;
 mod listen;
+mod metrics;
 mod panes;
 mod processes;
 mod routes;
@@ -32,6 +33,7 @@ mod screens;
 mod serve;
 mod service;
 mod spool;
+mod stats;
 mod store_file;
 mod transcripts;
 

@@ -31,10 +31,14 @@ pub struct Seen {
 
 impl Seen {
     fn again(&mut self, at_ms: u64) {
+        self.add(1, at_ms);
+    }
+
+    fn add(&mut self, count: u64, at_ms: u64) {
         if self.count == 0 {
             self.first_ms = at_ms;
         }
-        self.count += 1;
+        self.count = self.count.saturating_add(count);
         self.last_ms = self.last_ms.max(at_ms);
     }
 }
@@ -73,6 +77,8 @@ pub struct Received {
     pub unknown_fields: Named<SeenField>,
     /// Calls that could not be read.
     pub unreadable: Seen,
+    /// Events that our plugin in the host did not pass on: how many, and when it told so.
+    pub dropped: Seen,
     /// Versions of the client, where it tells them.
     pub versions: Named,
     /// Calls that repeated another registration's call (`repeatOf`), by event.
@@ -108,6 +114,9 @@ impl Ledger {
         let told = news.version.as_deref();
         if let Some(version) = told.or_else(|| VERSION_VARS.iter().find_map(|var| origin.var(var))) {
             again(&mut host.versions, version, at_ms);
+        }
+        if news.dropped > 0 && !is_repeat {
+            host.dropped.add(news.dropped, at_ms);
         }
         if is_repeat {
             again(&mut host.repeats, sent, at_ms);

@@ -14,6 +14,9 @@ const MOST_FIELDS: usize = 64;
 /// Keys under which payloads tell the client's version.
 const VERSION_KEYS: [&str; 3] = ["cursor_version", "client_version", "cli_version"];
 
+/// Key under which our plugin in a host tells how many events it did not pass on.
+pub(crate) const DROPPED_KEY: &str = "herdbook_dropped";
+
 /// What one hook call says of its client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct News {
@@ -21,6 +24,8 @@ pub struct News {
     pub fields: Vec<String>,
     /// The client's version, where the payload tells it.
     pub version: Option<String>,
+    /// So many events before this one were not passed on, says our plugin in the host.
+    pub dropped: u64,
 }
 
 /// Returns what the host's table does not know of an event: top-level keys that are neither in [`HostTable::common`]
@@ -32,6 +37,9 @@ pub fn news(event: &CanonicalEvent) -> News {
     for_each_member(event.native.get(), |key, value| {
         if VERSION_KEYS.contains(&key.as_ref()) {
             news.version = read_text(value).filter(|version| !version.is_empty()).or(news.version.take());
+        }
+        if key == DROPPED_KEY {
+            news.dropped = value.get().parse().unwrap_or(0);
         }
         let is_new = known.is_some_and(|keys| !keys.contains(key.as_ref())) && !key.is_empty();
         if is_new && news.fields.len() < MOST_FIELDS && !news.fields.iter().any(|field| *field == key) {
@@ -80,9 +88,9 @@ mod tests {
         let known = r#"{"session_id":"1","hook_event_name":"Stop","cwd":"/srv/a","stop_hook_active":false}"#;
         assert_eq!(of("claude", known), News::default());
         let body = r#"{"session_id":"1","hook_event_name":"Stop","dream":1,"dream":2,"cwd":"/srv/a"}"#;
-        assert_eq!(of("claude", body), News { fields: vec!["dream".into()], version: None });
+        assert_eq!(of("claude", body), News { fields: vec!["dream".into()], ..News::default() });
         assert_eq!(of("nobody", body), News::default(), "nothing is known of that host");
         let body = r#"{"conversation_id":"1","hook_event_name":"stop","cursor_version":"1.7.2"}"#;
-        assert_eq!(of("cursor", body), News { fields: vec![], version: Some("1.7.2".into()) });
+        assert_eq!(of("cursor", body), News { version: Some("1.7.2".into()), ..News::default() });
     }
 }

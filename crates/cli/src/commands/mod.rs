@@ -18,6 +18,7 @@ mod settle;
 mod skip;
 mod snooze;
 mod stand_in;
+mod stats;
 mod status;
 mod uninstall;
 pub mod up;
@@ -65,6 +66,7 @@ pub enum Command {
     Settle(settle::Args),
     Why(why::Args),
     Status(status::Args),
+    Stats(stats::Args),
     Doctor(doctor::Args),
     Normalize(normalize::Args),
     Screens(screens::Args),
@@ -95,6 +97,7 @@ impl Command {
             Command::Settle(args) => settle::run(&args, context),
             Command::Why(args) => why::run(&args, context),
             Command::Status(args) => status::run(&args, context),
+            Command::Stats(args) => stats::run(&args, context),
             Command::Doctor(args) => doctor::run(&args, context),
             Command::Normalize(args) => normalize::run(&args, context),
             Command::Screens(args) => screens::run(&args, context),

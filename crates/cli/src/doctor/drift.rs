@@ -28,6 +28,13 @@ pub fn host(table: &HostTable, sent: &HostHooks, now_ms: u64) -> Vec<Check> {
                 .fix("nothing is lost: each is kept as it came; please report it"),
         );
     }
+    if sent.dropped_at.is_some_and(is_recent) {
+        let words = format!("{} not passed on by its plugin", counted(sent.dropped_count, "event"));
+        checks.push(
+            Check::warning(table.host, finding::LOST, words)
+                .fix("the hook programs before them hung; is the disk full or the machine overloaded?"),
+        );
+    }
     checks
 }
 
@@ -142,6 +149,14 @@ mod tests {
         let tools = [("PreToolUse", 20)];
         let expected = (Some("never-seen"), "PostToolUse never came in 20 tool calls".to_owned());
         assert_eq!(of(&sent(&tools)), [expected]);
+    }
+
+    #[test]
+    fn events_that_a_plugin_dropped_are_told_while_it_is_recent() {
+        let mut sent = HostHooks { dropped_count: 7, dropped_at: Some(NOW_MS - 1), ..sent(&[]) };
+        assert_eq!(of(&sent), [(Some("lost"), "7 events not passed on by its plugin".to_owned())]);
+        sent.dropped_at = Some(NOW_MS - RECENT_MS);
+        assert_eq!(of(&sent), []);
     }
 
     #[test]

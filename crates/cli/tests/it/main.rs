@@ -13,6 +13,7 @@ mod listing;
 mod next;
 mod normalize;
 mod screens;
+mod stats;
 mod support;
 mod tmux_keys;
 mod uninstall;

@@ -3,6 +3,7 @@
 mod body;
 mod extract;
 mod hooks;
+mod stats;
 mod stream;
 mod trail;
 mod v1;
@@ -76,6 +77,8 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/v1/sessions/{key}", get(v1::session))
         .route("/v1/sessions/{key}/why", get(v1::why))
         .route("/v1/agents", get(v1::agents))
+        .route("/v1/stats", get(stats::get_stats))
+        .route("/metrics", get(stats::get_metrics))
         .route("/v1/attention", get(stream::attention))
         .route("/v1/hooks", get(v1::hooks))
         .route("/v1/hooks/{host}", post(hooks::hook))

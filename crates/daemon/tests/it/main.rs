@@ -20,6 +20,7 @@ mod processes;
 mod reconcile;
 mod service;
 mod skew;
+mod stats;
 mod stream;
 mod support;
 mod tmux;

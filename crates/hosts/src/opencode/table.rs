@@ -78,7 +78,7 @@ pub static TABLE: HostTable = HostTable {
         "file",
         "event",
         // Ours: so many events were not forwarded before this one, because the commands before them hung.
-        "herdbook_dropped",
+        crate::news::DROPPED_KEY,
     ],
     beside: &[],
     signals: super::signals::read,
