@@ -84,6 +84,8 @@ pub(crate) struct Account {
     open: Vec<(Doing, Moment)>,
     /// When that changed last.
     changed: Moment,
+    /// When the session gave its last sign of life.
+    spoke: Moment,
     /// The session began anew: what it waited for is past.
     pub begun_anew: bool,
 }
@@ -121,12 +123,18 @@ impl Attention {
     pub(crate) fn account(&mut self, key: &SessionKey, at: Moment, cause: &Cause) {
         let Some(session) = self.sessions.get_mut(key) else { return };
         let now = doing(session);
+        let when = when(session, at, cause);
+        // Time alone, and what others do, is no sign of life.
+        let order = |moment: Moment| (moment.at_ms, moment.wall_ms);
+        if !cause.id.is_empty() && order(when) > order(session.account.spoke) {
+            session.account.spoke = when;
+        }
         let before = std::mem::take(&mut session.account.open);
         if now.len() == before.len() && now.iter().all(|(is, _)| before.iter().any(|(was, _)| was == is)) {
             session.account.open = before;
             return;
         }
-        let (when, end) = (when(session, at, cause), end(session, cause));
+        let end = end(session, cause);
         session.account.begun_anew = false;
         for (was, from) in &before {
             if now.iter().any(|(is, _)| is == was) {
@@ -177,7 +185,7 @@ fn doing(session: &Session) -> Vec<(Doing, Option<Moment>)> {
 fn when(session: &Session, at: Moment, cause: &Cause) -> Moment {
     // That it worked was last known when it last spoke.
     if cause.source == "timer" && session.waits.is_empty() {
-        return session.active;
+        return session.account.spoke;
     }
     let wall_ms = cause.happened_at_ms.unwrap_or(at.wall_ms).min(at.wall_ms);
     let when = Moment { at_ms: at.at_ms.saturating_sub(at.wall_ms - wall_ms), wall_ms };

@@ -12,7 +12,7 @@ const PAGE: usize = 80;
 /// Columns between two columns of a table.
 const GAP: usize = 2;
 /// Least and most columns of a bar; the legend above it takes the least.
-const BAR: (usize, usize) = (17, 30);
+const BAR: (usize, usize) = (13, 30);
 /// Most columns of a row's name.
 const NAME: usize = 24;
 /// Place of the column that a narrow page does without: the longest waits stand below.
@@ -24,15 +24,18 @@ const LONGEST: usize = 4;
 /// stdout could not be written.
 pub fn print(printer: &mut Printer, stats: &Stats, home: Option<&str>) -> std::io::Result<()> {
     let total = &stats.total;
-    let since = moment_words(stats.since_at);
+    let since = minute(stats.since_at);
     if total.sessions == 0 {
         printer.say(&Line::new().text(&format!("no session worked or waited since {since}"), Style::Plain));
         return Ok(());
     }
-    let head = format!("since {since}: {}", summary(total));
-    printer.row(&Line::new().text(&head, Style::Plain))?;
+    printer.row(&Line::new().text(&format!("since {since}: {}", counts(total)), Style::Plain))?;
+    let ends = ends(total);
+    if !ends.is_empty() {
+        printer.row(&Line::new().text(&ends, Style::Plain))?;
+    }
     if let Some(until) = stats.forgotten_at {
-        let words = format!("what ended up to {} is not kept any more and is missing", moment_words(until));
+        let words = format!("what ended up to {} is not kept any more and is missing", minute(until));
         printer.row(&Line::new().text(&words, Style::Alarm))?;
     }
     printer.line(&Line::new())?;
@@ -48,8 +51,18 @@ pub fn print(printer: &mut Printer, stats: &Stats, home: Option<&str>) -> std::i
     Ok(())
 }
 
-/// Says how many waits there were and how they ended.
-fn summary(total: &Row) -> String {
+/// Writes a moment as `2026-11-30 14:05`.
+fn minute(ms: u64) -> String {
+    let words = moment_words(ms);
+    words.rsplit_once(':').map_or(words.clone(), |(minute, _)| minute.to_owned())
+}
+
+fn counts(total: &Row) -> String {
+    format!("{}, {}", counted(total.sessions, "session"), counted(total.waits, "wait"))
+}
+
+/// Says how many waits ended in which way.
+fn ends(total: &Row) -> String {
     let parts = [
         (total.answered, "answered"),
         (total.settled, "settled"),
@@ -62,9 +75,7 @@ fn summary(total: &Row) -> String {
         .filter(|(count, _)| *count > 0)
         .map(|(count, words)| format!("{count} {words}"))
         .collect();
-    let waits = counted(total.waits, "wait");
-    let colon = if parts.is_empty() { "" } else { ": " };
-    format!("{}, {waits}{colon}{}", counted(total.sessions, "session"), parts.join(", "))
+    parts.join(", ")
 }
 
 fn rows(stats: &Stats, home: Option<&str>, width: usize) -> Vec<Line> {
@@ -90,8 +101,7 @@ fn rows(stats: &Stats, home: Option<&str>, width: usize) -> Vec<Line> {
     }
     let room = width.saturating_sub(taken(&table)).clamp(BAR.0, BAR.1);
     let most = stats.rows.iter().map(|row| row.waiting_ms + row.working_ms).max().unwrap_or(0);
-    let legend =
-        Line::new().styled("█", Style::Alarm).own(" waited ").styled("▒", Style::Good).own(" worked");
+    let legend = Line::new().styled("█", Style::Alarm).own(" wait ").styled("▒", Style::Good).own(" work");
     // All together would dwarf every row.
     let bars = stats.rows.iter().map(|row| bar(row, most, room)).chain([Line::new()]);
     let lines = aligned(&table, 1..);
@@ -137,7 +147,7 @@ fn longest(waits: &[LongWait], home: Option<&str>) -> Vec<Line> {
             Line::new().text(&span(wait.lasted_ms), Style::Bold),
             Line::new().text(&wait.kind, Style::Plain),
             Line::new().text(&wait.outcome, style),
-            Line::new().text(&moment_words(wait.opened_at), Style::Plain),
+            Line::new().text(&minute(wait.opened_at), Style::Plain),
             Line::new().text(&wait.host, Style::Plain),
             Line::new().text(&short_cwd(&wait.cwd, home), Style::Dim),
         ]);
@@ -162,7 +172,12 @@ fn aligned(table: &[Vec<Line>], right: impl std::ops::RangeBounds<usize>) -> Vec
         let mut line = Line::new();
         for (place, cell) in cells.iter().enumerate().filter(|(place, _)| widths[*place] > 0) {
             let fill = widths[place] - cell.width();
-            let (before, after) = if right.contains(&place) { (fill, GAP) } else { (0, fill + GAP) };
+            // The last one is as long as it is.
+            let (before, after) = match right.contains(&place) {
+                true => (fill, GAP),
+                false if place + 1 == cells.len() => (0, 0),
+                false => (0, fill + GAP),
+            };
             line = line.spaces(before).join(cell.clone()).spaces(after);
         }
         line
@@ -215,7 +230,7 @@ mod tests {
         assert_eq!(
             table,
             [
-                "KIND        WAITS  P50    P90  LONGEST  WAITED  WORKED  █ waited ▒ worked",
+                "KIND        WAITS  P50    P90  LONGEST  WAITED  WORKED  █ wait ▒ work",
                 "turn_end        1   5m     5m       5m      5m          ████████████████████████",
                 "permission      4  20s  1m30s    1m30s   2m40s          █████████████",
                 "all             5  20s     5m       5m   7m40s     50s",
@@ -233,7 +248,7 @@ mod tests {
         assert_eq!(
             table,
             [
-                "PROJECT                   WAITS  P50  P90  WAITED  WORKED  █ waited ▒ worked",
+                "PROJECT                   WAITS  P50  P90  WAITED  WORKED  █ wait ▒ work",
                 "…orthern-lights/checkout      5  20s   5m      1d     12h  ██████████████▒▒▒▒▒▒▒",
                 "unknown                       0    -    -       -      1m  ▒",
                 "all                           5  20s   5m   7m40s     50s",
@@ -246,14 +261,12 @@ mod tests {
 
     #[test]
     fn the_head_counts_how_waits_ended() {
-        assert_eq!(
-            summary(&stats("kind", vec![]).total),
-            "1 session, 5 waits: 4 answered, 1 ended unanswered"
-        );
-        assert_eq!(
-            summary(&Row { sessions: 2, waits: 4, settled: 1, stale: 1, open: 2, ..Row::default() }),
-            "2 sessions, 4 waits: 1 settled, 1 aged out, 2 open"
-        );
-        assert_eq!(summary(&Row { sessions: 1, ..Row::default() }), "1 session, 0 waits");
+        let head = |total: &Row| (counts(total), ends(total));
+        let said = |counts: &str, ends: &str| (counts.to_owned(), ends.to_owned());
+        let five = stats("kind", vec![]).total;
+        assert_eq!(head(&five), said("1 session, 5 waits", "4 answered, 1 ended unanswered"));
+        let four = Row { sessions: 2, waits: 4, settled: 1, stale: 1, open: 2, ..Row::default() };
+        assert_eq!(head(&four), said("2 sessions, 4 waits", "1 settled, 1 aged out, 2 open"));
+        assert_eq!(head(&Row { sessions: 1, ..Row::default() }), said("1 session, 0 waits", ""));
     }
 }

@@ -196,10 +196,10 @@ mod tests {
     #[test]
     fn a_wait_is_in_the_least_bucket_that_holds_it() {
         let mut totals = Totals::default();
-        totals.count(&span(0, End::Answered));
-        totals.count(&Span { to: Moment { at_ms: 5_001, wall_ms: 0 }, ..span(0, End::Answered) });
-        totals.count(&Span { to: Moment { at_ms: 86_400_001, wall_ms: 0 }, ..span(0, End::Answered) });
-        totals.count(&span(0, End::Settled));
+        totals.count(&span(1, End::Answered));
+        totals.count(&Span { to: Moment { at_ms: 5_002, wall_ms: 0 }, ..span(1, End::Answered) });
+        totals.count(&Span { to: Moment { at_ms: 86_400_002, wall_ms: 0 }, ..span(1, End::Answered) });
+        totals.count(&span(1, End::Settled));
         let waits = totals.waits[&("claude", WaitKind::Permission)];
         assert_eq!(waits.buckets[..2], [1, 1]);
         assert_eq!(waits.buckets.iter().sum::<u64>(), 2);

@@ -203,14 +203,17 @@ fn work_that_falls_silent_counts_up_to_its_last_word_and_sleep_not_at_all() {
     herd.claude("1", "UserPromptSubmit", r#""prompt":"x""#);
     herd.wait(MINUTE);
     herd.claude("1", "PreToolUse", &bash("a"));
+    // What its subagent does is a sign of life, too.
+    herd.wait(MINUTE);
+    herd.claude("1", "SubagentStart", r#""agent_id":"k""#);
     herd.wait(3 * 60 * MINUTE);
-    assert_eq!(book(&herd, "claude-1"), ["works 60 stale"]);
+    assert_eq!(book(&herd, "claude-1"), ["works 120 stale"]);
     herd.claude("1", "Stop", "");
     herd.wait(MINUTE);
     // The machine sleeps for a night.
     herd.now.wall_ms += 8 * 60 * MINUTE;
     herd.claude("1", "UserPromptSubmit", r#""prompt":"y""#);
-    assert_eq!(book(&herd, "claude-1"), ["works 60 stale", "turn_end 60 answered", "works 0+"]);
+    assert_eq!(book(&herd, "claude-1"), ["works 120 stale", "turn_end 60 answered", "works 0+"]);
 }
 
 #[test]
