@@ -130,7 +130,7 @@ pub struct Item {
     pub stuck_at: u64,
     /// Unix milliseconds until which the entry is in cooldown, or null.
     pub skip_cooldown_until: Option<u64>,
-    /// Host, or `posted`.
+    /// Host; `posted` or `detected` where none is known.
     pub host: String,
     /// `turn_end`, `error`, `interrupted`, `permission`, `question`, `plan`, `elicitation` or `dialog`.
     pub kind: String,
@@ -183,7 +183,7 @@ pub struct Sessions {
 pub struct Session {
     /// Session key: `<host>-<native id>`, or a posted session's id.
     pub session_id: String,
-    /// Host, or `posted`.
+    /// Host; `posted` or `detected` where none is known.
     pub host: String,
     /// The host's own id.
     pub native_id: String,
@@ -308,7 +308,7 @@ pub struct FromSource {
 pub struct Evidence {
     /// Journal id of the record.
     pub id: String,
-    /// `hook`, `posted`, `human`, `process`, `timer`, ….
+    /// `hook`, `posted`, `detector`, `human`, `process`, `timer`, ….
     pub source: String,
     /// What it said, in words.
     pub fact: String,

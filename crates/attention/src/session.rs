@@ -287,7 +287,7 @@ impl Session {
         &self.key
     }
 
-    /// Host, or `posted`, or `detected`.
+    /// Host; `posted` or `detected` where none is known.
     pub fn host(&self) -> &str {
         &self.host
     }

@@ -28,7 +28,7 @@ pub enum State {
 pub struct Evidence {
     /// Journal id of the record.
     pub id: String,
-    /// Where it came from: `hook`, `posted`, `human`, `process`, `timer`, ….
+    /// Where it came from: `hook`, `posted`, `detector`, `human`, `process`, `timer`, ….
     pub source: String,
     /// What it said, in words.
     pub fact: String,
@@ -84,7 +84,7 @@ pub struct DetectedSession {
 pub struct SessionView {
     /// Key.
     pub key: SessionKey,
-    /// Host, or `posted`, or `detected`.
+    /// Host; `posted` or `detected` where none is known.
     pub host: String,
     /// Native session id.
     pub native_id: String,

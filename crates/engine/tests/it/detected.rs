@@ -48,6 +48,18 @@ fn ended() -> NormalizedEvent {
     NormalizedEvent::Ended { session_id: ID.into(), timestamp: 1_735_689_700_000 }
 }
 
+/// Says the nth of the four events of a program in pane `%n`, where hooks may speak, too.
+pub fn say(herd: &mut Herd, pane: u8, nth: u8) {
+    let (id, pane) = (format!("tmux-%{pane}-1"), format!("%{pane}"));
+    let text = |event: NormalizedEvent| serde_json::to_string(&event).unwrap();
+    let event = [registered(), stuck("Quiet at prompt: $ "), unstuck(), ended()].map(text)[usize::from(nth)]
+        .replace(ID, &id)
+        .replace("%446\"", &format!("{pane}\""));
+    let event = NormalizedEvent::parse(event.as_bytes()).unwrap();
+    let program = PaneProgram { pane, ..program() };
+    herd.input(Input::Detected(Detected { program, event, fact: "seen".into() }));
+}
+
 impl Herd {
     fn detect(&mut self, event: NormalizedEvent, fact: &str) {
         self.input(Input::Detected(Detected { program: program(), event, fact: fact.into() }));

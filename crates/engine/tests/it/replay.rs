@@ -12,6 +12,7 @@ use crate::Herd;
 enum Step {
     Claude(u8, u8),
     Post(u8, u8, u16),
+    Detected(u8, u8),
     Act(u8, u8),
     Gone(u8),
     Pane(u8, u8, u16),
@@ -123,6 +124,7 @@ fn take(herd: &mut Herd, step: &Step) {
                 _ => herd.tell("ended", &id),
             }
         }
+        Step::Detected(pane, kind) => crate::detected::say(herd, pane % 3, kind % 4),
         Step::Act(session, act) => {
             let key = SessionKey::posted(&format!("claude-{}", session % 4)).unwrap();
             herd.act(match act % 5 {
@@ -202,6 +204,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         8 => (any::<u8>(), any::<u8>()).prop_map(|(session, event)| Step::Claude(session, event)),
         3 => (any::<u8>(), any::<u8>(), any::<u16>()).prop_map(|(s, k, t)| Step::Post(s, k, t)),
+        2 => (any::<u8>(), any::<u8>()).prop_map(|(pane, kind)| Step::Detected(pane, kind)),
         2 => (any::<u8>(), any::<u8>()).prop_map(|(session, act)| Step::Act(session, act)),
         1 => any::<u8>().prop_map(Step::Gone),
         3 => (any::<u8>(), any::<u8>(), any::<u16>()).prop_map(|(s, k, t)| Step::Pane(s, k, t)),
