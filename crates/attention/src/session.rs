@@ -19,6 +19,13 @@ pub struct Moment {
     pub wall_ms: u64,
 }
 
+impl Moment {
+    /// The moment at which the fold's own clock showed `at_ms`, which is not after this one.
+    pub(crate) fn back_at(self, at_ms: u64) -> Moment {
+        Moment { at_ms, wall_ms: self.wall_ms.saturating_sub(self.at_ms - at_ms) }
+    }
+}
+
 /// What an observation was made from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cause {

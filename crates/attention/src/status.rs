@@ -24,6 +24,8 @@ const NAMELESS: &str = "posted";
 pub struct StatusFact<'a> {
     /// Where the program runs.
     pub place: &'a StatusPlace,
+    /// The hook-fed session that it is about ([`Attention::told_by_hooks`]).
+    pub session: Option<&'a SessionKey>,
     /// The host whose program it is by its name; none for other programs.
     pub host: Option<&'a str>,
     /// The report.
@@ -37,33 +39,46 @@ impl Attention {
     pub fn reported(&mut self, at: Moment, cause: &Cause, fact: &StatusFact<'_>) -> Option<Vec<Transition>> {
         let when_ms = fact.written_ms.unwrap_or(at.wall_ms).min(at.wall_ms);
         let mut out = Vec::new();
-        let key = match self.told_by_hooks(fact) {
-            Some(key) => key,
-            None if fact.place.session.is_some() => return None,
-            None => self.reporter(at, cause, fact, &mut out)?,
+        let key = match (fact.session, &fact.place.session) {
+            (Some(key), _) => key.clone(),
+            (None, Some(_)) => return None,
+            (None, None) => key_of(fact.place)?,
         };
-        let session = self.sessions.get(&key)?;
-        if session.said.as_ref().is_some_and(|said| when_ms < said.wall_ms) {
+        let session = self.sessions.get(&key).filter(|session| session.is_live());
+        let said = session.and_then(|session| session.said.as_ref());
+        if said.is_some_and(|said| when_ms < said.wall_ms) {
             return None;
         }
-        match &fact.report.id {
-            Some(part) => self.part_says(&key, at, cause, fact.report, part, &mut out)?,
-            None => self.program_says(&key, at, when_ms, cause, fact, &mut out)?,
+        let is_met = fact.session.is_none() && self.meet(&key, at, cause, fact, &mut out);
+        self.sessions.get(&key).filter(|session| session.is_live())?;
+        let news = match &fact.report.id {
+            Some(part) => self.part_says(&key, at, cause, fact.report, part, &mut out),
+            None => self.program_says(&key, at, when_ms, cause, fact, &mut out),
+        };
+        if !is_met && news.is_none() {
+            return None;
         }
         self.watch(&key, at, cause);
         Some(self.say(&key, at, out))
     }
 
-    /// The hook-fed session that a report is about: the one named, else the only one in that process, on that terminal
-    /// or in that pane. A program of another name is none of its.
-    fn told_by_hooks(&self, fact: &StatusFact<'_>) -> Option<SessionKey> {
-        let StatusPlace { pane, process, tty, session: named } = fact.place;
+    /// Returns the hook-fed session that a report is about: the one named, else the only one in that process, on that
+    /// terminal or in that pane. A program of another name (`app`, of no host or of another) is none of its.
+    ///
+    /// Whose pane it is may hang on what was seen of the machine, so the answer is kept with the report.
+    pub fn told_by_hooks(
+        &self,
+        place: &StatusPlace,
+        app: Option<&str>,
+        host: Option<&str>,
+    ) -> Option<SessionKey> {
+        let StatusPlace { pane, process, tty, session: named } = place;
         let is_it = |session: &&Session| {
             session.is_live()
                 && !session.posted
                 && session.machine.is_none()
                 && !self.found.contains(&session.key)
-                && (fact.report.app.is_none() || fact.host == Some(&session.host))
+                && (app.is_none() || host == Some(&session.host))
         };
         let only = |fits: &dyn Fn(&Session) -> bool| {
             let mut fitting = self.sessions().filter(is_it).filter(|session| fits(session));
@@ -86,51 +101,53 @@ impl Attention {
         only(&in_process).or_else(|| only(&on_tty)).or_else(|| only(&in_pane))
     }
 
-    /// Finds or makes the session of a program that no hook tells of.
-    fn reporter(
+    /// Makes or renames the session of a program that no hook tells of. False: it is known as it is.
+    fn meet(
         &mut self,
+        key: &SessionKey,
         at: Moment,
         cause: &Cause,
         fact: &StatusFact<'_>,
         out: &mut Vec<Transition>,
-    ) -> Option<SessionKey> {
-        let key = key_of(fact.place)?;
-        let app = fact.report.app.as_deref();
-        let known = self.sessions.get(&key).filter(|session| session.is_live());
-        let is_same = known.is_some_and(|session| {
-            let same_app = app.is_none() || session.app.is_none() || session.app.as_deref() == app;
-            let same_process = match (session.process, fact.place.process) {
-                (Some(own), Some(other)) => own == other,
-                _ => true,
-            };
-            same_app && same_process
-        });
+    ) -> bool {
         if fact.report.state == ProgramState::Clear {
-            return known.map(|_| key);
+            return false;
         }
-        if !is_same {
-            // Another program sits there now.
-            out.extend(self.end(&key, at, cause));
-            self.unbury(&key);
-            let mut session = Session::new(key.clone(), NAMELESS.into(), true, at);
-            session.pane.clone_from(&fact.place.pane);
-            session.process = fact.place.process;
-            // Whoever reports names his own process: no second word is needed to know that.
-            session.process_hooks = 2;
-            session.note(at, cause);
-            self.insert(session);
-            self.reporters.insert(key.clone());
+        let app = fact.report.app.as_deref();
+        let known = self.sessions.get_mut(key).filter(|session| session.is_live());
+        let is_new = known.as_ref().is_none_or(|session| {
+            let other_app = app.is_some() && session.app.is_some() && session.app.as_deref() != app;
+            let other_process = match (session.process, fact.place.process) {
+                (Some(own), Some(other)) => own != other,
+                _ => false,
+            };
+            other_app || other_process
+        });
+        match known {
+            Some(session) if !is_new => {
+                let is_named = app.is_some() && session.app.is_none();
+                if is_named {
+                    session.name(app, fact.host);
+                }
+                return is_named;
+            }
+            _ => {}
         }
-        let session = self.sessions.get_mut(&key)?;
-        if let Some(app) = app {
-            session.app = Some(app.to_owned());
-            session.host = fact.host.unwrap_or(app).to_owned();
-        }
-        if !is_same {
-            out.push(transition(session, registered(session, at), cause));
-            self.merge_found(&key, at, cause, out);
-        }
-        Some(key)
+        // Another program sits there now.
+        out.extend(self.end(key, at, cause));
+        self.unbury(key);
+        let mut session = Session::new(key.clone(), NAMELESS.into(), true, at);
+        session.name(app, fact.host);
+        session.pane.clone_from(&fact.place.pane);
+        session.process = fact.place.process;
+        // Whoever reports names his own process: no second word is needed to know that.
+        session.process_hooks = 2;
+        session.note(at, cause);
+        out.push(transition(&session, registered(&session, at), cause));
+        self.insert(session);
+        self.reporters.insert(key.clone());
+        self.merge_found(key, at, cause, out);
+        true
     }
 
     /// The program as a whole says what it does. Nothing: it is no news.
@@ -185,7 +202,9 @@ impl Attention {
                     self.enter(key, Phase::Working, at);
                 }
             }
-            ProgramState::Blocked => self.asks(key, at, cause, report, counts, out),
+            ProgramState::Blocked => {
+                self.asks(key, at, cause, report, counts, out);
+            }
             ProgramState::Idle | ProgramState::Done | ProgramState::Error => {
                 self.at_rest(key, at, when_ms, cause, report, before, counts, out);
             }
@@ -193,6 +212,7 @@ impl Attention {
         Some(())
     }
 
+    /// The program is blocked. False: that is known better, or nobody is asked.
     fn asks(
         &mut self,
         key: &SessionKey,
@@ -201,9 +221,9 @@ impl Attention {
         report: &Report,
         counts: bool,
         out: &mut Vec<Transition>,
-    ) {
+    ) -> bool {
         let (kind, message) = (kind_of(report.kind), message_of(report));
-        let Some(session) = self.sessions.get_mut(key) else { return };
+        let Some(session) = self.sessions.get_mut(key) else { return false };
         let own = session
             .waits
             .iter_mut()
@@ -212,7 +232,7 @@ impl Attention {
             // Another question in the place of the one before.
             (wait.kind, wait.message) = (kind, message);
             out.extend(stuck(session).map(|event| transition(session, event, cause)));
-            return;
+            return true;
         }
         let told = session.waits.iter().any(|wait| wait.is_blocking() && wait.source != STATUS);
         let parts = session.waits.iter().filter(|wait| wait.source == STATUS).count();
@@ -220,13 +240,14 @@ impl Attention {
         let settled = session.settled.is_some() && !counts;
         let ended = session.waits.iter().any(|wait| !wait.is_blocking()) && !counts;
         if told || settled || ended || session.is_headless() || parts >= PARTS {
-            return;
+            return false;
         }
         let wait = new_wait(kind, report.id.clone(), None, &message, cause);
         out.extend(self.open(key, at, cause, wait, None));
         if report.id.is_none() {
             self.close(key, at, cause, |wait| !wait.is_blocking());
         }
+        true
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of one report, matched apart by the caller")]
@@ -304,8 +325,7 @@ impl Attention {
         if open.is_some_and(|wait| (wait.kind, &wait.message) == (same.0, &same.1)) {
             return None;
         }
-        self.asks(key, at, cause, report, true, out);
-        Some(())
+        self.asks(key, at, cause, report, true, out).then_some(())
     }
 
     /// A hook tells of a session where a program reported: they are one, unless the program has another name.
@@ -343,8 +363,18 @@ impl Attention {
     fn prove(&mut self, key: &SessionKey, at: Moment, cause: &Cause, when_ms: u64) {
         if let Some(session) = self.sessions.get_mut(key) {
             session.moved(at, cause);
+            session.moved_wall_ms = when_ms;
             session.proved = Some(Moment { at_ms: at.at_ms, wall_ms: when_ms });
         }
+    }
+}
+
+impl Session {
+    /// Takes the name that a program gives itself, and the host whose name that is.
+    fn name(&mut self, app: Option<&str>, host: Option<&str>) {
+        let Some(app) = app else { return };
+        self.app = Some(app.to_owned());
+        self.host = host.unwrap_or(app).to_owned();
     }
 }
 

@@ -99,7 +99,7 @@ impl Attention {
         let mut transitions = Vec::new();
         for (when, key) in due {
             // It counts from when it was due, however late the tick comes.
-            let when = Moment { at_ms: when, wall_ms: at.wall_ms.saturating_sub(at.at_ms - when) };
+            let when = at.back_at(when);
             let Some(session) = self.sessions.get_mut(&key) else { continue };
             let fact = match session.waits.is_empty() {
                 true => "no sign of work for too long",
@@ -115,7 +115,7 @@ impl Attention {
             }
             self.account(&key, when, &cause);
         }
-        self.forget(at);
+        transitions.extend(self.forget(at));
         transitions.extend(self.relink(at));
         transitions
     }
@@ -165,20 +165,23 @@ impl Attention {
     }
 
     /// Forgets what nobody has heard of for long.
-    fn forget(&mut self, at: Moment) {
+    fn forget(&mut self, at: Moment) -> Vec<Transition> {
         let keep = self.limits.tombstone_ms;
         self.tombstones.retain(|_, tombstone| at.at_ms.saturating_sub(tombstone.at_ms) <= keep);
-        let is_past = |session: &Session| self.forgotten_at(session).is_some_and(|when| when <= at.at_ms);
-        let past: Vec<SessionKey> = self
+        let mut past: Vec<(u64, SessionKey)> = self
             .sessions
             .values()
-            .filter(|session| is_past(session))
-            .map(|session| session.key.clone())
+            .filter_map(|session| Some((self.forgotten_at(session)?, session.key.clone())))
+            .filter(|(when, _)| *when <= at.at_ms)
             .collect();
-        for key in &past {
-            self.sessions.remove(key);
-            self.found.remove(key);
-            self.links_changed |= self.hooked.remove(key);
+        past.sort();
+        let mut transitions = Vec::new();
+        for (when, key) in past {
+            self.sessions.remove(&key);
+            self.found.remove(&key);
+            self.links_changed |= self.hooked.remove(&key);
+            // Whom it spoke for speaks for himself from then on, however late the tick comes.
+            transitions.extend(self.relink(at.back_at(when)));
         }
         // A child may speak before its session does and after that one ended, and is no session of its own then either.
         let mut children = std::mem::take(&mut self.child_sessions);
@@ -186,5 +189,6 @@ impl Attention {
             self.remembers(&child.root) || at.at_ms.saturating_sub(child.since_ms) <= keep
         });
         self.child_sessions = children;
+        transitions
     }
 }

@@ -1,7 +1,8 @@
 //! What programs report of themselves: redact, fold, and record what changed something.
 
 use herdbook_attention::{Cause, Moment, StatusFact, Transition};
-use herdbook_events::{PostedStatus, Report, StatusPlace};
+use herdbook_events::{PostedStatus, Report, SessionKey, StatusPlace};
+use herdbook_hosts::host_of_app;
 use herdbook_redact::Redactor;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +18,9 @@ struct StatusPayload {
     /// `status`.
     source: String,
     place: StatusPlace,
+    /// The hook-fed session that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    session: Option<SessionKey>,
     report: Report,
     /// When the program said so, Unix milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -27,8 +31,10 @@ struct StatusPayload {
 pub(crate) fn said(engine: &mut Engine, at: Moment, status: PostedStatus, out: &mut Outcome) {
     let PostedStatus { report, place, written_ms } = status;
     let report = marked(&engine.redactor, report);
-    let payload =
-        StatusPayload { clock: at.at_ms, source: "status".into(), place, report, written: written_ms };
+    let app = report.app.as_deref();
+    let session = engine.attention.told_by_hooks(&place, app, app.and_then(host_of_app));
+    let source = "status".into();
+    let payload = StatusPayload { clock: at.at_ms, source, place, session, report, written: written_ms };
     let id = engine.next_id(at);
     let Some(transitions) = fold(engine, at, &id, &payload) else { return };
     out.records.push(Record::new(&id, at, "observation", payload::raw(&payload)));
@@ -47,16 +53,12 @@ pub(crate) fn replay(
 }
 
 fn fold(engine: &mut Engine, at: Moment, id: &str, payload: &StatusPayload) -> Option<Vec<Transition>> {
-    let cause = Cause {
-        id: id.to_owned(),
-        source: "status",
-        fact: payload.report.words(),
-        happened_at_ms: payload.written,
-        ..Cause::default()
-    };
+    let cause =
+        Cause { id: id.to_owned(), source: "status", fact: payload.report.words(), ..Cause::default() };
     let fact = StatusFact {
         place: &payload.place,
-        host: payload.report.app.as_deref().and_then(herdbook_hosts::host_of_app),
+        session: payload.session.as_ref(),
+        host: payload.report.app.as_deref().and_then(host_of_app),
         report: &payload.report,
         written_ms: payload.written,
     };

@@ -21,6 +21,7 @@ enum Step {
     Other(u8, u8, u16),
     /// The panes that the tmux server lists, a bit each.
     Listed(u8),
+    Says(u8, u8, u8),
     Wait(u32),
     /// A start of the daemon, sometimes in another boot.
     Start(u8),
@@ -186,6 +187,7 @@ fn take(herd: &mut Herd, step: &Step) {
             };
             herd.input(Input::Tmux(facts));
         }
+        Step::Says(place, word, late) => crate::status::any_word(herd, *place, *word, *late),
         Step::Wait(ms) => herd.wait(u64::from(*ms)),
         Step::Start(boot) => {
             let boot = (boot % 8 > 0).then_some(u32::from(boot / 128 + 1));
@@ -209,6 +211,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => any::<u8>().prop_map(Step::Gone),
         3 => (any::<u8>(), any::<u8>(), any::<u16>()).prop_map(|(s, k, t)| Step::Pane(s, k, t)),
         3 => (any::<u8>(), any::<u8>(), any::<bool>()).prop_map(|(s, f, fresh)| Step::Told(s, f, fresh)),
+        5 => (any::<u8>(), any::<u8>(), any::<u8>()).prop_map(|(p, w, late)| Step::Says(p, w, late)),
         3 => (0u32..90_000_000).prop_map(Step::Wait),
         3 => (0u32..3_000).prop_map(Step::Wait),
         // Long enough to forget.
@@ -509,4 +512,18 @@ proptest! {
         }
         prop_assert!(herd.journal.windows(2).all(|pair| pair[0].id < pair[1].id));
     }
+}
+
+#[test]
+fn a_session_that_is_forgotten_sets_free_whom_it_spoke_for_at_its_time() {
+    let mut herd = Herd::new();
+    herd.stuck("0", 1, "m");
+    herd.wait(1);
+    herd.claude("0", "UserPromptSubmit", r#""prompt":"x""#);
+    let forgotten_ms = herd.now.wall_ms + 30 * 60_000 + 30 * 86_400_000 + 1;
+    herd.wait(2_650_000_000);
+    herd.input(Input::Daemon { what: "stop", version: "0".into(), boot: None });
+    let spans = herd.engine.spans(herd.now, 0).spans;
+    assert_eq!((spans.len(), spans[0].from_ms), (1, forgotten_ms));
+    assert_eq!(herd.restarted().engine.spans(herd.now, 0).spans, spans);
 }

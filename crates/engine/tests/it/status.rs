@@ -48,6 +48,22 @@ impl Herd {
     }
 }
 
+/// One of many words of one of many programs, some of them late, for tests of any order.
+pub fn any_word(herd: &mut Herd, place: u8, word: u8, late: u8) {
+    let id = (place % 4).to_string();
+    let place = match place / 4 % 4 {
+        0 => process(u32::from(place % 4)),
+        1 => StatusPlace { session: SessionKey::hooked("claude", &id), ..StatusPlace::default() },
+        _ => pane(&id),
+    };
+    let state = ["idle", "working", "done", "blocked", "error", "clear"][usize::from(word % 6)];
+    let app = ["", ":app=claude-code", ":app=build", ":app=claude-code"][usize::from(word / 6 % 4)];
+    let part = ["", "", "", ":id=a", ":id=a/b"][usize::from(word / 24 % 5)];
+    let kind = if late.is_multiple_of(2) { ":kind=permission" } else { "" };
+    let written_ms = late.is_multiple_of(3).then_some(herd.now.wall_ms - u64::from(late) * 10);
+    herd.said_at(place, &format!("state={state}{kind}{app}{part}"), written_ms);
+}
+
 /// A hook-fed session in pane `%1` that waits for a permission, and whose program has said so.
 fn asking() -> Herd {
     let mut herd = Herd::new();
@@ -268,6 +284,34 @@ fn a_part_of_a_program_counts_while_it_is_blocked() {
     }
     let parts = herd.engine.session(&SessionKey::posted("status-pane:%1").unwrap()).unwrap().pending;
     assert_eq!(parts, 64);
+}
+
+#[test]
+fn what_makes_a_session_is_kept_and_what_changes_nothing_is_not() {
+    let mut herd = Herd::new();
+    let same = |herd: &Herd| {
+        let again = herd.restarted();
+        assert_eq!(herd.engine.sessions(), again.engine.sessions());
+        herd.records()
+    };
+    herd.says(pane("1"), "state=done:id=a1");
+    assert_eq!((herd.state("status-pane:%1").as_str(), same(&herd)), ("registered", 1));
+    herd.says(pane("1"), "state=done:id=a1");
+    herd.says(pane("1"), "state=clear:id=a2");
+    assert_eq!(same(&herd), 1);
+    herd.says(pane("1"), "state=working");
+    herd.says(pane("1"), "state=working:app=build");
+    herd.says(pane("1"), "state=working:app=build");
+    assert_eq!(same(&herd), 3, "it has a name now");
+    herd.says(pane("1"), "state=working:app=test");
+    assert_eq!(same(&herd), 4, "another program");
+    herd.said_at(pane("1"), "state=done:app=build", Some(herd.now.wall_ms - 1));
+    assert_eq!((herd.state("status-pane:%1").as_str(), same(&herd)), ("working", 4));
+    herd.claude("1", "PermissionRequest", BASH);
+    for _ in 0..3 {
+        herd.says(pane("1"), "state=blocked:id=a1:app=claude-code");
+    }
+    assert_eq!(same(&herd), 4, "the hook has told of it");
 }
 
 #[test]
