@@ -6,6 +6,7 @@ mod demo;
 mod discovery;
 mod doctor;
 mod down;
+mod faults;
 mod install;
 mod life;
 mod lifecycle;
