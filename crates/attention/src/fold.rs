@@ -56,7 +56,12 @@ impl Attention {
                     self.started(key, at, cause, *replaces, out);
                 }
             }
-            Signal::SessionEnded => out.extend(self.end(key, at, cause)),
+            Signal::SessionEnded => {
+                out.extend(self.end(key, at, cause));
+                if let Some(session) = self.sessions.get_mut(key) {
+                    session.main_stamp_ms = session.main_stamp_ms.max(cause.stamp_ms);
+                }
+            }
             Signal::PromptSubmitted { human } => self.prompted(key, at, cause, main, *human, out),
             Signal::ToolStarting(tool) => self.tool_starting(key, at, cause, &seen.agent, tool, out),
             Signal::ToolOver(tool) => self.tool_over(key, at, cause, &seen.agent, tool, out),
@@ -169,8 +174,8 @@ impl Attention {
         let key = &seen.session;
         let starts = matches!(seen.signal, Signal::SessionStarted { inside_turn: false, .. });
         let revives = starts || matches!(seen.signal, Signal::PromptSubmitted { human: true });
-        if self.is_buried(key) {
-            if !revives {
+        if let Some(tombstone) = self.tombstones.get(key) {
+            if !revives || is_before(tombstone.stamp_ms, cause) {
                 return false;
             }
             self.unbury(key);
@@ -178,7 +183,8 @@ impl Attention {
         if let Some(session) = self.sessions.get_mut(key) {
             if session.is_live() {
                 // The former process of a resumed session says goodbye late: the session lives on (case F-040).
-                if matches!(seen.signal, Signal::SessionEnded) && session.is_former(&seen.facts) {
+                let is_past = || session.is_former(&seen.facts) || is_before(session.begun_stamp_ms, cause);
+                if matches!(seen.signal, Signal::SessionEnded) && is_past() {
                     return false;
                 }
                 let place = |session: &Session| {
@@ -209,11 +215,15 @@ impl Attention {
                 }
                 return true;
             }
-            if !revives || session.is_late(at, cause) {
+            let is_lost = session.lost_process.is_some() && session.lost_process == seen.facts.process;
+            if !revives || is_lost || session.is_late(at, cause) {
                 return false;
             }
             self.sessions.remove(key);
         } else if matches!(seen.signal, Signal::SessionEnded) {
+            if cause.stamp_ms.is_some() {
+                self.bury(key, at, cause.stamp_ms);
+            }
             return false;
         }
         let mut session = Session::new(key.clone(), seen.host.clone(), false, at);
@@ -482,6 +492,11 @@ fn same_request(wait: &Wait, id: Option<&str>) -> bool {
 /// True when the event's hook certainly started after that stamp; unknown stamps prove nothing.
 fn started_after(cause: &Cause, stamp_ms: Option<u64>) -> bool {
     matches!((cause.stamp_ms, stamp_ms), (Some(event), Some(other)) if event > other)
+}
+
+/// True when the event's hook certainly started before that stamp; unknown stamps say no.
+fn is_before(stamp_ms: Option<u64>, cause: &Cause) -> bool {
+    matches!((stamp_ms, cause.stamp_ms), (Some(other), Some(event)) if other > event)
 }
 
 fn opened_after(wait: &Wait, cause: &Cause) -> bool {

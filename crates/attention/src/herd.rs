@@ -43,8 +43,8 @@ pub struct Attention {
     pub(crate) sessions: BTreeMap<SessionKey, Session>,
     pub(crate) arrivals: u64,
     pub(crate) last_order_ms: u64,
-    /// Ended sessions that left memory: key -> fold time of the end.
-    pub(crate) tombstones: HashMap<SessionKey, u64>,
+    /// Ended sessions that left memory, or whose end is all that was heard of them.
+    pub(crate) tombstones: HashMap<SessionKey, Tombstone>,
     pub(crate) sweep_at_ms: Option<u64>,
     pub(crate) focus: Option<(String, u64)>,
     /// Sessions that only run a subagent of another one.
@@ -63,6 +63,15 @@ pub struct Attention {
     pub(crate) hooked: BTreeSet<SessionKey>,
     /// Something changed that decides which posted session stands behind which hook-fed one.
     pub(crate) links_changed: bool,
+}
+
+/// What is remembered of a session that is over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tombstone {
+    /// Fold time of the end.
+    pub at_ms: u64,
+    /// Stamp of the last hook that moved it: older ones come late.
+    pub stamp_ms: Option<u64>,
 }
 
 /// Whose child a session is.
@@ -154,10 +163,12 @@ impl Attention {
         for session in self.sessions.values_mut() {
             session.main_stamp_ms = None;
             session.start_stamp_ms = None;
+            session.begun_stamp_ms = None;
             session.waits.iter_mut().for_each(|wait| wait.stamp_ms = None);
             session.open_tools.iter_mut().for_each(|open| open.stamp_ms = None);
             session.over_tools.iter_mut().for_each(|over| over.stamp_ms = None);
         }
+        self.tombstones.values_mut().for_each(|tombstone| tombstone.stamp_ms = None);
     }
 
     pub(crate) fn remembers(&self, key: &SessionKey) -> bool {
@@ -258,6 +269,12 @@ impl Attention {
 
     pub(crate) fn is_buried(&self, key: &SessionKey) -> bool {
         self.tombstones.contains_key(key)
+    }
+
+    /// Remembers that a session is over of which nothing else is known: what its hooks said before may come yet.
+    pub(crate) fn bury(&mut self, key: &SessionKey, at: Moment, stamp_ms: Option<u64>) {
+        self.tombstones.insert(key.clone(), Tombstone { at_ms: at.at_ms, stamp_ms });
+        self.due_by(at.at_ms + self.limits.tombstone_ms + 1);
     }
 
     pub(crate) fn unbury(&mut self, key: &SessionKey) {
@@ -405,8 +422,8 @@ impl Attention {
             ended.sort();
             let surplus = ended.len() - ENDED_KEPT;
             for (when, key) in ended.into_iter().take(surplus) {
-                self.sessions.remove(&key);
-                self.tombstones.insert(key, when);
+                let stamp_ms = self.sessions.remove(&key).and_then(|session| session.main_stamp_ms);
+                self.tombstones.insert(key, Tombstone { at_ms: when, stamp_ms });
             }
         }
     }

@@ -60,7 +60,13 @@ impl Attention {
         machine: Option<&str>,
     ) -> Vec<Transition> {
         let over: Vec<SessionKey> = self.inside(gone, machine).map(|session| session.key.clone()).collect();
-        let mut out: Vec<Transition> = over.iter().flat_map(|key| self.end(key, at, cause)).collect();
+        let mut out = Vec::new();
+        for key in &over {
+            out.extend(self.end(key, at, cause));
+            if let Some(session) = self.sessions.get_mut(key) {
+                session.lost_process = session.process;
+            }
+        }
         out.extend(self.relink(at));
         out
     }

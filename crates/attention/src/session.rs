@@ -169,6 +169,10 @@ pub struct Session {
     pub(crate) former: Option<Process>,
     /// Stamp of its last start: what older hooks say of its place is past.
     pub(crate) start_stamp_ms: Option<u64>,
+    /// Stamp of the last start or prompt of the human: an older goodbye is that of the life before.
+    pub(crate) begun_stamp_ms: Option<u64>,
+    /// The process in which it ended without a word: whatever its hooks say comes late.
+    pub(crate) lost_process: Option<Process>,
     /// Only its transcript is known of it: no hook named it yet.
     pub(crate) unhooked: bool,
     /// The session whose conversation it goes on with, as its transcript proves.
@@ -232,6 +236,8 @@ impl Session {
             process_hooks: 0,
             former: None,
             start_stamp_ms: None,
+            begun_stamp_ms: None,
+            lost_process: None,
             unhooked: false,
             resumed_from: None,
             program: None,

@@ -29,7 +29,7 @@ impl Attention {
     fn exact_deadline_ms(&self) -> Option<u64> {
         let timers = self.sessions.values().filter_map(|session| self.changes_at(session));
         let keep = self.limits.tombstone_ms;
-        let tombstones = self.tombstones.values().map(|when| when + keep + 1);
+        let tombstones = self.tombstones.values().map(|tombstone| tombstone.at_ms + keep + 1);
         let children = self.child_sessions.values().filter(|child| !self.remembers(&child.root));
         let children = children.map(|child| child.since_ms + keep + 1);
         let announce = match self.sweep_at_ms {
@@ -162,7 +162,7 @@ impl Attention {
     /// Forgets what nobody has heard of for long.
     fn forget(&mut self, at: Moment) {
         let keep = self.limits.tombstone_ms;
-        self.tombstones.retain(|_, when| at.at_ms.saturating_sub(*when) <= keep);
+        self.tombstones.retain(|_, tombstone| at.at_ms.saturating_sub(tombstone.at_ms) <= keep);
         let is_past = |session: &Session| self.forgotten_at(session).is_some_and(|when| when <= at.at_ms);
         let past: Vec<SessionKey> = self
             .sessions

@@ -55,6 +55,7 @@ impl Attention {
         let fresh =
             session.main_stamp_ms.is_none() && session.phase == Phase::Registered && session.waits.is_empty();
         session.moved(at, cause);
+        session.begun_stamp_ms = session.begun_stamp_ms.max(cause.stamp_ms);
         session.children.clear();
         session.open_tools.clear();
         session.over_tools.clear();
@@ -101,6 +102,7 @@ impl Attention {
         session.background = false;
         session.open_tools.retain(|open| open.agent.is_some());
         if human {
+            session.begun_stamp_ms = session.begun_stamp_ms.max(cause.stamp_ms);
             session.children.clear();
         }
         // The host's own prompt (a finished background task) starts a turn but answers no question.

@@ -137,6 +137,11 @@ impl VirtualHerd {
         }
     }
 
+    /// Takes any other input, at this moment.
+    pub fn input(&mut self, input: Input) {
+        self.step(input);
+    }
+
     /// Returns all sessions that are listed; none while the daemon is stopped.
     pub fn sessions(&self) -> Vec<SessionView> {
         self.engine.as_ref().map(Engine::sessions).unwrap_or_default()
@@ -219,7 +224,7 @@ impl VirtualHerd {
             let _ = engine.replay(&view);
         }
         self.engine = Some(engine);
-        self.step(Input::Daemon { what: "start", version: VERSION.to_owned(), boot: None });
+        self.step(Input::Daemon { what: "start", version: VERSION.to_owned(), boot: Some(1) });
         if self.tmux != TmuxFacts::default() {
             self.step(Input::Tmux(self.tmux.clone()));
         }

@@ -7,7 +7,7 @@ use herdbook_conformance::report::{Line, Tally};
 use herdbook_conformance::{Runner, case::Case, find_cases};
 
 /// The folder that holds the checkout's root.
-fn root() -> PathBuf {
+pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 

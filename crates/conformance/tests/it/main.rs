@@ -8,6 +8,7 @@
 )]
 
 mod command;
+mod disorder;
 mod folders;
 mod screens;
 mod stand_in;

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test: what is missing fails it")]
 
 mod detected;
+mod endings;
 mod gemini;
 mod hooks;
 mod house;
@@ -31,6 +32,10 @@ pub struct Herd {
     pub published: Vec<NormalizedEvent>,
     pub calls: Vec<Vec<String>>,
     pub withdrawn: Vec<String>,
+    /// Hooks that are made now started so long ago.
+    pub behind_ms: u64,
+    /// Hooks that are made now ran before the machine was started.
+    pub earlier_boot: bool,
     deliveries: u128,
 }
 
@@ -51,6 +56,8 @@ impl Herd {
             published: Vec::new(),
             calls: Vec::new(),
             withdrawn: Vec::new(),
+            behind_ms: 0,
+            earlier_boot: false,
             deliveries: 0,
         }
     }
@@ -117,13 +124,13 @@ impl Herd {
             host: host.to_owned(),
             native_event: None,
             delivery,
-            stamp_ms: Some(self.now.mono_ms),
-            started_at_ms: Some(self.now.wall_ms),
+            stamp_ms: Some(self.now.mono_ms.saturating_sub(self.behind_ms)),
+            started_at_ms: Some(self.now.wall_ms.saturating_sub(self.behind_ms)),
             origin,
             body: body.as_bytes().to_vec(),
             cut: false,
-            spooled: false,
-            earlier_boot: false,
+            spooled: self.earlier_boot,
+            earlier_boot: self.earlier_boot,
         }));
     }
 

@@ -2,7 +2,7 @@
 
 use herdbook_engine::book::KeptSpan;
 use herdbook_engine::view::{QueueEntry, SessionView};
-use herdbook_engine::{Doing, HookDelivery, HumanAct, Input};
+use herdbook_engine::{Doing, HookDelivery, HumanAct, Input, TmuxFacts};
 use herdbook_events::{Origin, Process, SessionKey, Shows, Told, WaitKind};
 use proptest::prelude::*;
 
@@ -16,8 +16,67 @@ enum Step {
     Gone(u8),
     Pane(u8, u8, u16),
     Told(u8, u8, bool),
+    /// A call of another host, that many milliseconds late.
+    Other(u8, u8, u16),
+    /// The panes that the tmux server lists, a bit each.
+    Listed(u8),
     Wait(u32),
-    Start,
+    /// A start of the daemon, sometimes in another boot.
+    Start(u8),
+    /// A hook of a boot that is over.
+    Earlier(u8),
+}
+
+/// A payload of Codex, Gemini, Copilot or OpenCode, by number: one event of a session's life.
+fn other(session: u8, event: u8) -> (&'static str, String) {
+    let id = session / 4 % 3;
+    let named = |host: &'static str, event: &str, more: &str| {
+        (host, format!(r#"{{"session_id":"{id}","cwd":"/srv/demo","hook_event_name":"{event}"{more}}}"#))
+    };
+    let tool = r#","turn_id":"1","tool_name":"shell","tool_input":{"command":"make"},"tool_use_id":"t""#;
+    match session % 4 {
+        0 => match event % 8 {
+            0 => named("codex", "SessionStart", r#","source":"startup""#),
+            1 => named("codex", "UserPromptSubmit", r#","turn_id":"1","prompt":"x""#),
+            2 => named("codex", "PreToolUse", tool),
+            3 => named("codex", "PermissionRequest", tool),
+            4 => named("codex", "PostToolUse", tool),
+            5 => named("codex", "Stop", r#","turn_id":"1""#),
+            6 => named("codex", "Interrupt", r#","turn_id":"1""#),
+            _ => named("codex", "SessionEnd", ""),
+        },
+        1 => match event % 6 {
+            0 => named("gemini", "SessionStart", r#","source":"startup""#),
+            1 => named("gemini", "BeforeAgent", r#","prompt":"x""#),
+            2 => named("gemini", "BeforeTool", tool),
+            3 => named("gemini", "Notification", r#","notification_type":"ToolPermission","message":"m""#),
+            4 => named("gemini", "AfterAgent", ""),
+            _ => named("gemini", "SessionEnd", r#","reason":"exit""#),
+        },
+        2 => match event % 6 {
+            0 => named("copilot", "SessionStart", r#","source":"new""#),
+            1 => named("copilot", "UserPromptSubmit", r#","prompt":"x""#),
+            2 => named("copilot", "PreToolUse", tool),
+            3 => {
+                named("copilot", "Notification", r#","notification_type":"permission_prompt","message":"m""#)
+            }
+            4 => named("copilot", "Stop", ""),
+            _ => named("copilot", "SessionEnd", r#","reason":"user_exit""#),
+        },
+        _ => {
+            let typed = |kind: &str, more: &str| {
+                let body = format!(r#"{{"type":"{kind}","properties":{{"sessionID":"{id}"{more}}}}}"#);
+                ("opencode", body)
+            };
+            match event % 5 {
+                0 => typed("session.idle", ""),
+                1 => typed("session.status", r#","status":{"type":"busy"}"#),
+                2 => typed("permission.asked", r#","id":"p1","permission":"bash","patterns":["make"]"#),
+                3 => typed("permission.replied", r#","requestID":"p1","reply":"once""#),
+                _ => typed("session.deleted", &format!(r#","info":{{"id":"{id}"}}"#)),
+            }
+        }
+    }
 }
 
 const BASH: &str = r#""tool_name":"Bash","tool_input":{"command":"make"}"#;
@@ -104,8 +163,38 @@ fn take(herd: &mut Herd, step: &Step) {
             let written = (fact % 2 == 0).then_some(herd.now.wall_ms - u64::from(*fact));
             herd.told(&id, *fresh, written, told);
         }
+        Step::Other(session, event, late_ms) => {
+            let (host, body) = other(*session, *event);
+            let pid = u32::from(session / 16 % 4);
+            let ancestors = (pid > 0).then_some(Process { pid, start: None }).into_iter().collect();
+            let vars = vec![
+                ("TMUX_PANE".into(), format!("%{}", session % 4)),
+                ("TMUX".into(), "/tmp/t/default,42,0".into()),
+            ];
+            herd.behind_ms = u64::from(*late_ms);
+            herd.hook(host, &body, Origin { ancestors, vars, ..Origin::default() });
+            herd.behind_ms = 0;
+        }
+        Step::Listed(panes) => {
+            let listed = (0..4u8).filter(|bit| panes & (1 << bit) != 0).map(|pane| format!("%{pane}"));
+            let facts = TmuxFacts {
+                server: Some(("/tmp/t/default".into(), 42)),
+                panes: Some(listed.collect()),
+                focus: None,
+            };
+            herd.input(Input::Tmux(facts));
+        }
         Step::Wait(ms) => herd.wait(u64::from(*ms)),
-        Step::Start => herd.input(Input::Daemon { what: "start", version: "0".into(), boot: None }),
+        Step::Start(boot) => {
+            let boot = (boot % 8 > 0).then_some(u32::from(boot / 128 + 1));
+            herd.input(Input::Daemon { what: "start", version: "0".into(), boot });
+        }
+        Step::Earlier(session) => {
+            let body = format!(r#"{{"session_id":"{}","hook_event_name":"Stop"}}"#, session % 4);
+            herd.earlier_boot = true;
+            herd.hook("claude", &body, Origin::default());
+            herd.earlier_boot = false;
+        }
     }
 }
 
@@ -121,13 +210,23 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         3 => (0u32..3_000).prop_map(Step::Wait),
         // Long enough to forget.
         1 => (2_500_000_000u32..2_700_000_000).prop_map(Step::Wait),
-        1 => Just(Step::Start),
+        1 => any::<u8>().prop_map(Step::Start),
+        4 => (any::<u8>(), any::<u8>(), 0u16..5_000).prop_map(|(s, e, late)| Step::Other(s, e, late)),
+        1 => any::<u8>().prop_map(Step::Listed),
+        1 => any::<u8>().prop_map(Step::Earlier),
     ];
     prop::collection::vec(step, 1..60)
 }
 
 fn ended(herd: &Herd) -> Vec<KeptSpan> {
     herd.engine.spans(herd.now, 0).spans.into_iter().filter(|span| span.end.is_some()).collect()
+}
+
+/// What is seen of a herd, but for the ids of records, which a program makes anew.
+fn seen_without_ids(herd: &Herd) -> (Vec<QueueEntry>, Vec<SessionView>) {
+    let (queue, mut sessions) = seen(herd);
+    sessions.iter_mut().flat_map(|view| &mut view.evidence).for_each(|evidence| evidence.id.clear());
+    (queue, sessions)
 }
 
 fn seen(herd: &Herd) -> (Vec<QueueEntry>, Vec<SessionView>) {
@@ -301,8 +400,15 @@ fn a_posted_session_speaks_for_itself_once_its_speaker_is_forgotten() {
     assert_eq!(live, again);
 }
 
+/// So many, or as many as are worth an hour.
+fn cases(few: u32) -> u32 {
+    #[expect(clippy::disallowed_methods, reason = "a test looks whether it shall be slow")]
+    let slow = std::env::var_os("HERDBOOK_TEST_SLOW").is_some();
+    if slow { 20_000 } else { few }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 128, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: cases(128), ..ProptestConfig::default() })]
 
     #[test]
     fn the_fold_of_the_journal_is_the_state(steps in steps()) {
@@ -336,6 +442,27 @@ proptest! {
                 && *other != span && other.from_ms < span.to_ms && other.to_ms > span.from_ms;
             prop_assert_eq!(whole.iter().find(also), None, "overlaps {:?}", span);
         }
+    }
+
+    #[test]
+    fn the_fold_of_a_beginning_and_then_the_rest_is_the_fold_of_all(steps in steps(), cut in any::<prop::sample::Index>()) {
+        let mut whole = Herd::new();
+        let cut = cut.index(steps.len());
+        for step in &steps[..cut] {
+            take(&mut whole, step);
+        }
+        // The journal holds what happened, and the clock goes on from there.
+        whole.input(Input::Daemon { what: "stop", version: "0".into(), boot: None });
+        let mut again = whole.restarted();
+        again.now = whole.now;
+        for herd in [&mut whole, &mut again] {
+            herd.input(Input::Tick);
+            for step in &steps[cut..] {
+                take(herd, step);
+            }
+            herd.input(Input::Tick);
+        }
+        prop_assert_eq!(seen_without_ids(&whole), seen_without_ids(&again));
     }
 
     #[test]
