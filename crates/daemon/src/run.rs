@@ -71,6 +71,9 @@ pub fn run(config: DaemonConfig) -> Result<(), DaemonError> {
     }
     let mut engine = Engine::new(settings);
     let notice = Arc::clone(&config.notice);
+    if let Some(renewed) = &file.renewed {
+        notice(&Notice::Warning(renewed.clone()));
+    }
     for damage in journal.opened.damage.iter().take(3) {
         notice(&Notice::Warning(format!("the journal is damaged: {damage}")));
     }
@@ -146,6 +149,7 @@ async fn serve(
         stop: stop.clone(),
         version: config.version.clone(),
         store_id: file.store_id,
+        renewed: file.renewed,
         state_dir: config.state_dir.clone(),
         sockets: sockets.iter().map(|file| file.path.clone()).collect(),
         http: listen,
