@@ -33,7 +33,7 @@ dist:
     cargo build --release -p herdbook-cli --bin herdbook
     cargo rustc --release -p herdbook-hook --bin herdbook-hook -- -C target-feature=+crt-static
 
-# Measure the hook, ingest and memory beside their floors and peers, as ratios
+# Measure the hook, ingest, memory and looks at transcripts beside their floors and peers, as ratios
 bench shared=env("HERDBOOK_SHARED", "../shared") runs="400":
     benches/figures.sh {{shared}} {{runs}}
 

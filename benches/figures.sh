@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Every speed claim, measured in one run beside a floor and a peer: hook latency, ingest, memory of the daemon.
+# Every speed claim, measured in one run beside a floor and a peer: hook latency, ingest, memory of the daemon, looks at
+# transcripts.
 #
 #   benches/figures.sh SHARED [RUNS]
 #
@@ -14,6 +15,8 @@ export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$root/target}
 
 cd "$root"
 cargo build --release -q -p herdbook-cli -p herdbook-hook
+cargo build --release -q -p herdbook-daemon --example transcripts
+transcripts=$CARGO_TARGET_DIR/release/examples/transcripts
 cp "$CARGO_TARGET_DIR/release/herdbook-hook" "$CARGO_TARGET_DIR/release/herdbook-hook-dynamic"
 cargo rustc --release -q -p herdbook-hook --bin herdbook-hook -- -C target-feature=+crt-static
 cp "$CARGO_TARGET_DIR/release/herdbook-hook" "$CARGO_TARGET_DIR/release/herdbook-hook-static"
@@ -62,3 +65,5 @@ echo; echo "== ingest: POST /event/normalized against the floor (goal: at least 
 python3 "$shared/bench/ingest.py" --loadgen "$bin/loadgen" --url "http://127.0.0.1:$port" \
   --peer-url "http://127.0.0.1:$floor_port" --conns 1,8,32 --seconds 3 --rounds 3 --probe-dir "$scratch" || true
 echo; echo "daemon loaded: $(rss) (goal: at most 20 MiB)"
+echo; echo "== transcripts: what each second's look costs"
+"$transcripts"

@@ -75,6 +75,9 @@ pub fn run(config: DaemonConfig) -> Result<(), DaemonError> {
     settings.panes = config.panes;
     let mut engine = Engine::new(settings);
     let notice = Arc::clone(&config.notice);
+    if let Some(renewed) = &file.renewed {
+        notice(&Notice::Warning(renewed.clone()));
+    }
     for damage in journal.opened.damage.iter().take(3) {
         notice(&Notice::Warning(format!("the journal is damaged: {damage}")));
     }
@@ -150,6 +153,7 @@ async fn serve(
         stop: stop.clone(),
         version: config.version.clone(),
         store_id: file.store_id,
+        renewed: file.renewed,
         state_dir: config.state_dir.clone(),
         sockets: sockets.iter().map(|file| file.path.clone()).collect(),
         http: listen,

@@ -21,6 +21,16 @@ const MAX_BYTES: u64 = 64 << 10;
 pub(crate) struct StoreFile {
     pub store_id: String,
     pub redact_key: [u8; 32],
+    /// It was damaged and had to be made anew: what that costs, in words.
+    pub renewed: Option<String>,
+}
+
+/// Why the text of the file is of no use.
+enum Unusable {
+    /// Another build can read it.
+    OtherFormat(String),
+    /// Nobody can.
+    Damaged(String),
 }
 
 /// On disk. Members a newer build adds are passed over; a newer format is refused.
@@ -33,15 +43,22 @@ struct Wire {
 }
 
 impl StoreFile {
-    /// Reads the file, or makes it when it is not there. Call it with the store's LOCK held.
+    /// Reads the file, or makes it when it is not there. A damaged one is set aside: the journal does not need it. Call it
+    /// with the store's LOCK held.
     pub(crate) fn load_or_make(state_dir: &Path, wall_ms: u64) -> Result<StoreFile, DaemonError> {
         let path = state_dir.join(NAME);
         let refused = |reason: String| DaemonError::StoreFile { path: path.clone(), reason };
         match open(&path) {
             Ok(file) => {
-                let mut text = String::new();
-                file.take(MAX_BYTES).read_to_string(&mut text).map_err(|error| refused(error.to_string()))?;
-                parse(&text).map_err(refused)
+                let mut bytes = Vec::new();
+                file.take(MAX_BYTES).read_to_end(&mut bytes).map_err(|error| refused(error.to_string()))?;
+                match parse(&bytes) {
+                    Ok(read) => Ok(read),
+                    Err(Unusable::OtherFormat(reason)) => Err(refused(reason)),
+                    Err(Unusable::Damaged(reason)) => {
+                        renew(state_dir, wall_ms, &reason).map_err(|error| refused(error.to_string()))
+                    }
+                }
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 make(state_dir, wall_ms).map_err(|error| refused(error.to_string()))
@@ -51,23 +68,43 @@ impl StoreFile {
     }
 }
 
-fn parse(text: &str) -> Result<StoreFile, String> {
-    let wire: Wire = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    if wire.format != FORMAT {
-        return Err(format!("format {} is not the format {FORMAT} of this build", wire.format));
+fn parse(bytes: &[u8]) -> Result<StoreFile, Unusable> {
+    #[derive(Deserialize)]
+    struct Format {
+        format: u32,
     }
-    let mut redact_key = [0; 32];
-    let digits = wire.redact_key.as_bytes();
-    if digits.len() != 64 || !digits.is_ascii() {
-        return Err("member 'redactKey' is not 64 hex digits".to_owned());
+    let damaged = |error: serde_json::Error| Unusable::Damaged(error.to_string());
+    let Format { format } = serde_json::from_slice(bytes).map_err(damaged)?;
+    if format != FORMAT {
+        let reason = format!("format {format} is not the format {FORMAT} of this build");
+        return Err(Unusable::OtherFormat(reason));
     }
-    for (byte, pair) in redact_key.iter_mut().zip(wire.redact_key.as_bytes().chunks(2)) {
-        *byte = std::str::from_utf8(pair)
-            .ok()
-            .and_then(|pair| u8::from_str_radix(pair, 16).ok())
-            .ok_or("member 'redactKey' is not 64 hex digits")?;
+    let wire: Wire = serde_json::from_slice(bytes).map_err(damaged)?;
+    let redact_key = key_of(&wire.redact_key)
+        .ok_or_else(|| Unusable::Damaged("member 'redactKey' is not 64 hex digits".to_owned()))?;
+    Ok(StoreFile { store_id: wire.store_id, redact_key, renewed: None })
+}
+
+fn key_of(digits: &str) -> Option<[u8; 32]> {
+    let mut key = [0; 32];
+    if digits.len() != 64 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return None;
     }
-    Ok(StoreFile { store_id: wire.store_id, redact_key })
+    for (byte, pair) in key.iter_mut().zip(digits.as_bytes().chunks(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(key)
+}
+
+/// Sets a damaged file aside and makes another one.
+fn renew(state_dir: &Path, wall_ms: u64, reason: &str) -> io::Result<StoreFile> {
+    let kept = format!("{NAME}.damaged-{wall_ms}");
+    fs::rename(state_dir.join(NAME), state_dir.join(&kept))?;
+    let words = format!(
+        "{NAME} was damaged ({reason}) and is kept as {kept}: the store has a new id, and secrets that were marked before \
+         get other marks from now on"
+    );
+    Ok(StoreFile { renewed: Some(words), ..make(state_dir, wall_ms)? })
 }
 
 fn make(state_dir: &Path, wall_ms: u64) -> io::Result<StoreFile> {
@@ -91,7 +128,7 @@ fn make(state_dir: &Path, wall_ms: u64) -> io::Result<StoreFile> {
     file.sync_all()?;
     fs::rename(&temp, state_dir.join(NAME))?;
     File::open(state_dir)?.sync_all()?;
-    Ok(StoreFile { store_id, redact_key })
+    Ok(StoreFile { store_id, redact_key, renewed: None })
 }
 
 /// Opens a regular file of ours without following a link or waiting on a pipe (case F-111).
@@ -132,15 +169,36 @@ mod tests {
     }
 
     #[test]
-    fn another_format_a_broken_file_and_a_link_are_refused_in_words() {
-        let newer = r#"{"format":2,"storeId":"x","redactKey":""}"#;
-        assert_eq!(parse(newer).unwrap_err(), "format 2 is not the format 1 of this build");
-        let short = r#"{"format":1,"storeId":"x","redactKey":"abc"}"#;
-        assert_eq!(parse(short).unwrap_err(), "member 'redactKey' is not 64 hex digits");
-        assert!(parse("{").unwrap_err().contains("line 1"));
+    fn another_format_and_a_link_are_refused_in_words() {
+        let dir = tempfile::tempdir().unwrap();
+        let newer = r#"{"format":2,"id":"x"}"#;
+        File::create(dir.path().join(NAME)).unwrap().write_all(newer.as_bytes()).unwrap();
+        let refused = StoreFile::load_or_make(dir.path(), 0).unwrap_err().to_string();
+        assert!(refused.contains("format 2 is not the format 1 of this build"), "{refused}");
+        assert_eq!(fs::read_to_string(dir.path().join(NAME)).unwrap(), newer);
         let dir = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink(dir.path().join("victim"), dir.path().join(NAME)).unwrap();
         assert!(StoreFile::load_or_make(dir.path(), 0).is_err());
         assert!(!dir.path().join("victim").exists());
+    }
+
+    #[test]
+    fn a_damaged_file_is_set_aside_and_made_anew() {
+        let short = r#"{"format":1,"storeId":"x","redactKey":"abc"}"#;
+        for (text, reason) in [
+            (short, "member 'redactKey' is not 64 hex digits"),
+            ("", "EOF while parsing a value at line 1 column 0"),
+            ("\0\0\0", "expected value at line 1 column 1"),
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            File::create(dir.path().join(NAME)).unwrap().write_all(text.as_bytes()).unwrap();
+            let made = StoreFile::load_or_make(dir.path(), 7).unwrap();
+            let words = made.renewed.unwrap();
+            let expected = format!("store.json was damaged ({reason}) and is kept as store.json.damaged-7: ");
+            assert!(words.starts_with(&expected), "{words}");
+            assert_eq!(fs::read_to_string(dir.path().join("store.json.damaged-7")).unwrap(), text);
+            let again = StoreFile::load_or_make(dir.path(), 8).unwrap();
+            assert_eq!((again.store_id, again.renewed), (made.store_id, None));
+        }
     }
 }

@@ -244,7 +244,11 @@ fn a_damaged_journal_costs_what_stood_there_and_says_so() {
     assert!(env.run(&["ls"]).stdout.contains("four"));
     drop(daemon);
     assert!(fs::read(&segment).unwrap().starts_with(&bytes));
+    // Nor does it need the small file beside it.
+    File::create(state(&env).join("store.json")).unwrap().write_all(b"{").unwrap();
     let daemon = TestDaemon::start(&env);
-    assert!(env.run(&["ls"]).stdout.contains("four"), "also after the next start");
+    let listed = env.run(&["ls"]);
+    assert!(listed.stdout.contains("four"), "also after the next start: {}", listed.stdout);
+    assert!(listed.stderr.contains("store.json was damaged"), "{}", listed.stderr);
     drop(daemon);
 }

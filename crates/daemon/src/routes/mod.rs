@@ -49,6 +49,8 @@ pub(crate) struct App {
     /// Our HTTP ports.
     pub ports: Vec<u16>,
     pub started_at: u64,
+    /// `store.json` was damaged: what that costs, in words.
+    pub renewed: Option<String>,
     /// `CLOCK_MONOTONIC` at the start.
     pub started_mono_ms: u64,
     /// Journal records that could not be folded at the start.

@@ -104,6 +104,7 @@ fn warnings(app: &App, health: &herdbook_log::Health, spool_lost: u64) -> Vec<St
     if app.unfolded > 0 {
         warnings.push(format!("{} journal records could not be folded at the start", app.unfolded));
     }
+    warnings.extend(app.renewed.clone());
     if spool_lost > 0 {
         warnings.push(format!("{spool_lost} hook events were lost: the spool could not take them"));
     }

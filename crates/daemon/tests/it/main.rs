@@ -10,6 +10,7 @@
 
 mod agents;
 mod child;
+mod clocks;
 mod crash;
 mod detector;
 mod frames;
