@@ -37,7 +37,7 @@ const SOON: Duration = Duration::from_millis(250);
 /// With more panes than these all wait for the next look as a rule.
 const FEW: usize = 16;
 /// So many panes of a server are looked at in one cycle; with more, each gets its turn.
-const A_TURN: usize = 64;
+const A_TURN: usize = 256;
 /// A server that hangs is given up after this time. All are asked at once, so none waits for another.
 const ANSWER_TIME: Duration = Duration::from_millis(1_000);
 /// What failed is tried again after this time, and after twice of it each further time, up to the longest.
@@ -431,7 +431,7 @@ mod tests {
         assert_eq!(bench.look(std::slice::from_ref(&asks)), [], "could not look");
         // What only the pane told of goes with it, as soon as the process is gone for sure.
         let found = [WatchedPane { found: true, ..asks }];
-        let begun = std::time::Instant::now();
+        let begun = Instant::now();
         let mut told = Vec::new();
         while told.is_empty() && begun.elapsed() < Duration::from_secs(20) {
             told = bench.look(&found);
@@ -479,8 +479,8 @@ mod tests {
             (least(0..waiting), least(waiting..count))
         };
         assert_eq!(seen(14, 30, 3), (Some(3), Some(3)));
-        assert_eq!(seen(14, 114, 2), (Some(2), Some(1)));
-        assert_eq!(seen(200, 200, 4), (Some(1), None));
-        assert_eq!(seen(192, 224, 4), (Some(1), Some(2)));
+        assert_eq!(seen(56, 456, 2), (Some(2), Some(1)));
+        assert_eq!(seen(800, 800, 4), (Some(1), None));
+        assert_eq!(seen(768, 896, 4), (Some(1), Some(2)));
     }
 }
