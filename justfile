@@ -37,6 +37,11 @@ dist:
 bench shared=env("HERDBOOK_SHARED", "../shared") runs="400":
     benches/figures.sh {{shared}} {{runs}}
 
+# Measure what looking at 200 panes costs, beside what tmux itself can do: needs tmux and python3
+bench-panes shared=env("HERDBOOK_SHARED", "../shared") seconds="20":
+    cargo build --release -q -p herdbook-cli -p herdbook-hook
+    python3 benches/panes.py {{shared}} "${CARGO_TARGET_DIR:-target}/release/herdbook" "${CARGO_TARGET_DIR:-target}/release/herdbook-hook" --seconds {{seconds}}
+
 # Play real clients and count seconds of wrong state, for each source that could know: just truth [SCENARIO...]
 truth *scenarios="--all":
     crates/truth/run.sh "${HERDBOOK_SHARED:-../shared}" {{scenarios}}

@@ -87,3 +87,33 @@ fn an_approval_that_no_hook_tells_is_seen_and_a_dead_server_settles_nothing() {
     let told = scratch.journal().iter().filter(|line| line.kind == "observation").count();
     assert_eq!(told, 3, "looks without news are not kept");
 }
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a test's own files")]
+fn broken_rules_of_ones_own_are_told_at_the_start_and_when_they_change() {
+    let scratch = Scratch::new();
+    let config_dir = scratch.dir.path().join("config");
+    let file = config_dir.join("screens/claude.toml");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, "[[dialog]]\nname = 1\n").unwrap();
+    let (sender, told) = std::sync::mpsc::channel();
+    let daemon = scratch.try_start_with(|config| {
+        config.panes = true;
+        config.config_dir = Some(config_dir);
+        let notice = std::sync::Arc::clone(&config.notice);
+        config.notice = std::sync::Arc::new(move |said| {
+            let _ = sender.send(said.to_string());
+            notice(said);
+        });
+    });
+    let daemon = daemon.unwrap();
+    let wait_for = |place: &str| {
+        let place = format!("{}:{place}", file.display());
+        let is_it = |said: &String| said.starts_with(&place) && said.ends_with("screens of claude are used");
+        while !is_it(&told.recv_timeout(crate::support::LONG).unwrap()) {}
+    };
+    wait_for("2: invalid type");
+    std::fs::write(&file, "[[dialog]]\nname = \"x\"\nkind = \"tea\"\nall = [\"x\"]\nend = \"x\"\n").unwrap();
+    wait_for("3: [[dialog]] 'x' kind: 'tea' is none of");
+    daemon.stop();
+}

@@ -1,6 +1,7 @@
 //! A host's screens as data.
 
 use std::fmt;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use herdbook_events::WaitKind;
 use herdbook_events::pane::DRAWN_MS;
@@ -13,6 +14,8 @@ use super::{Confidence, wait_kind};
 /// How a host's screens look: its composer, its signs of work, its dialogs and menus.
 #[derive(Clone, Debug)]
 pub struct Manifest {
+    /// Another one for another text.
+    pub(super) mark: u64,
     drawn_ms: u64,
     pub(super) composer: Option<Composer>,
     pub(super) unsure: Vec<Sign>,
@@ -183,7 +186,10 @@ impl Manifest {
             let all = written.into_iter().map(|one| Boxed::compile(list, one));
             all.collect::<Result<Vec<_>, Fault>>().map_err(at)
         };
+        let mut hasher = DefaultHasher::new();
+        text.hash(&mut hasher);
         Ok(Manifest {
+            mark: hasher.finish(),
             drawn_ms: written.drawn_ms.unwrap_or(DRAWN_MS),
             composer: written.composer.map(Composer::compile).transpose().map_err(at)?,
             unsure: signs("unsure", written.unsure)?,

@@ -123,6 +123,25 @@ fn two_equal_samples_count_and_a_new_row_starts_anew() {
 }
 
 #[test]
+fn a_screen_that_stands_still_is_read_anew_by_other_rules() {
+    let rules = |name: &str| {
+        let text = format!("[[dialog]]\nname = '{name}'\nall = ['^Tea\\?$']\nend = '^y/n$'\n");
+        Manifest::parse("claude.toml", &text).unwrap()
+    };
+    let mut watch = Watch::default();
+    let mut see = |name: &str, text: &str, at_ms| {
+        let judged = watch.see(&rules(name), &sample(text, at_ms));
+        (judged.reading.verdict, judged.reading.rule.clone())
+    };
+    let tea = "Tea?\ny/n\n";
+    assert_eq!(see("tea", tea, 0).0, Verdict::Unknown);
+    assert_eq!(see("tea", tea, 2_000), (Verdict::Dialog, "tea".to_owned()));
+    assert_eq!(see("coffee", tea, 4_000), (Verdict::Dialog, "coffee".to_owned()));
+    assert_eq!(see("coffee", "Tea\n", 6_000).1, "coffee", "one look is not enough");
+    assert_eq!(see("coffee", "Tea\n", 8_000).0, Verdict::Unknown);
+}
+
+#[test]
 fn a_pane_out_of_sight_is_unknown_not_quiet() {
     let manifest = manifest("claude").unwrap();
     let quiet = claude("● Done.", "", "? for shortcuts");

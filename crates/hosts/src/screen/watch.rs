@@ -1,5 +1,7 @@
 //! Samples of one pane over time: what counts, and since when.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
 use herdbook_events::observation::PaneRef;
 use herdbook_events::{PaneSeen, Shows, WaitKind};
 
@@ -75,6 +77,8 @@ pub struct Watch {
     judged: bool,
     /// The last reading, with the time of the first of the equal samples.
     last: Option<(Reading, u64)>,
+    /// What the last sample that was read says, and what it was: most panes stand still, and reading is most of the work.
+    read: Option<(u64, Reading)>,
     /// Frame of the animation in the title of the sample before.
     frame: Option<char>,
 }
@@ -96,7 +100,7 @@ impl Watch {
             self.last = None;
             return &self.counted;
         }
-        let mut reading = read(manifest, sample);
+        let mut reading = self.read(manifest, sample);
         self.counted.drawn_ms = manifest.drawn_ms(&reading.rule);
         let frame = sample.title.chars().next().filter(|sign| matches!(sign, '\u{2801}'..='\u{28ff}'));
         let moves = matches!((self.frame, frame), (Some(before), Some(now)) if before != now);
@@ -133,6 +137,20 @@ impl Watch {
             self.counted.reading = reading;
         }
         &self.counted
+    }
+
+    fn read(&mut self, manifest: &Manifest, sample: &Sample<'_>) -> Reading {
+        let mut hasher = DefaultHasher::new();
+        (manifest.mark, sample.text, sample.title, sample.size, sample.cursor).hash(&mut hasher);
+        let mark = hasher.finish();
+        match &self.read {
+            Some((known, reading)) if *known == mark => reading.clone(),
+            _ => {
+                let reading = read(manifest, sample);
+                self.read = Some((mark, reading.clone()));
+                reading
+            }
+        }
     }
 
     /// Forgets the sample before: the pane could not be looked at, so two samples are needed anew. The verdict that
