@@ -397,11 +397,11 @@ mod tests {
         }
 
         /// Looks after the time between two looks; the clock stands still meanwhile.
-        fn look(&mut self, wanted: &[WatchedPane]) -> Vec<Shows> {
+        fn look(&mut self, wanted: &[WatchedPane]) -> Vec<(Shows, u64)> {
             self.now_ms.set(self.now_ms.get() + 2_000);
             let now_ms = self.now_ms.get();
             let told = self.eye.look(wanted, &|_| false, || now_ms);
-            told.into_iter().map(|(_, seen)| seen.shows).collect()
+            told.into_iter().map(|(_, seen)| (seen.shows, seen.for_ms)).collect()
         }
     }
 
@@ -411,21 +411,29 @@ mod tests {
         }
     }
 
+    const GONE: (Shows, u64) = (Shows::Gone, 0);
     const ASKS: Shows = Shows::Dialog { kind: WaitKind::Permission, sure: true };
 
     #[test]
     fn a_dialog_is_told_from_the_first_look_and_a_server_that_is_gone_tells_nothing() {
         let Some(mut bench) = Bench::start("a_dialog_is_told_from_the_first_look") else { return };
         let asks = bench.pane(DIALOG);
-        // That it is there for a while shows only in the second.
-        assert_eq!(bench.look(std::slice::from_ref(&asks)), [ASKS]);
-        assert_eq!(bench.look(std::slice::from_ref(&asks)), [ASKS]);
+        assert_eq!(bench.look(std::slice::from_ref(&asks)), [(ASKS, 0)], "told as one look");
+        let pause = |bench: &Bench, soon: bool, count: usize| {
+            bench.eye.pause(&vec![WatchedPane { soon, ..asks.clone() }; count]).as_millis()
+        };
+        assert_eq!(
+            (pause(&bench, false, 1), pause(&bench, true, 1), pause(&bench, true, 17)),
+            (800, 250, 2_000)
+        );
+        assert_eq!(bench.look(std::slice::from_ref(&asks)), [(ASKS, 2_000)]);
+        assert_eq!(pause(&bench, false, 1), 2_000);
         // A pane of another server on that socket, and one that is not there.
         let server_pid = asks.pane.server_pid.map(|pid| pid + 1);
         let earlier = WatchedPane { pane: PaneRef { server_pid, ..asks.pane.clone() }, ..asks.clone() };
         let closed =
             WatchedPane { pane: PaneRef { pane: "%77".into(), ..asks.pane.clone() }, ..asks.clone() };
-        assert_eq!(bench.look(&[earlier, closed, asks.clone()]), [Shows::Gone, ASKS]);
+        assert_eq!(bench.look(&[earlier, closed, asks.clone()]), [GONE, (ASKS, 4_000)]);
         bench.tmux(&["kill-server"]);
         assert_eq!(bench.look(std::slice::from_ref(&asks)), [], "could not look");
         // What only the pane told of goes with it, as soon as the process is gone for sure.
@@ -435,7 +443,7 @@ mod tests {
         while told.is_empty() && begun.elapsed() < Duration::from_secs(20) {
             told = bench.look(&found);
         }
-        assert_eq!(told, [Shows::Gone]);
+        assert_eq!(told, [GONE]);
     }
 
     #[test]
