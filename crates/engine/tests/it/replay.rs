@@ -501,27 +501,6 @@ proptest! {
     }
 
     #[test]
-    fn the_fold_of_a_beginning_and_then_the_rest_is_the_fold_of_all(steps in steps(), cut in any::<prop::sample::Index>()) {
-        let mut whole = Herd::new();
-        let cut = cut.index(steps.len());
-        for step in &steps[..cut] {
-            take(&mut whole, step);
-        }
-        // The journal holds what happened, and the clock goes on from there.
-        whole.input(Input::Daemon { what: "stop", version: "0".into(), boot: None });
-        let mut again = whole.restarted();
-        again.now = whole.now;
-        for herd in [&mut whole, &mut again] {
-            herd.input(Input::Tick);
-            for step in &steps[cut..] {
-                take(herd, step);
-            }
-            herd.input(Input::Tick);
-        }
-        prop_assert_eq!(seen_without_ids(&whole), seen_without_ids(&again));
-    }
-
-    #[test]
     fn nothing_that_ended_waits_and_ids_rise(steps in steps()) {
         let mut herd = Herd::new();
         for step in &steps {
