@@ -1,7 +1,7 @@
 //! The detector: panes of harnesses without hooks, watched where their title or a rule of the human asks for it.
 //!
 //! What a screen says is decided in `herdbook_hosts`' `detector`; this is the half that looks. Each tmux server has one
-//! lasting read-only client while a pane there is watched: one list of panes a cycle, and a look only at those from
+//! lasting client while a pane there is watched: one list of panes a cycle, and a look only at those from
 //! which something came or whose time is up. Where none is watched, a list now and then finds the first.
 //!
 //! The engine keeps what is said, so it knows all live sessions: after a crash they go on under their ids. A stop ends
@@ -39,8 +39,9 @@ const ANSWER_TIME: Duration = Duration::from_millis(1_000);
 /// What failed is tried again after this time, and after twice of it each further time, up to the longest.
 const AGAIN_MS: u64 = 2_000;
 const AGAIN_LONGEST_MS: u64 = 60_000;
-/// A client without work leaves after this time.
-const LEAVES_MS: u64 = 60_000;
+/// A client without work leaves after this time. Not sooner: what programs show in a session (`tmux display-message`) goes
+/// to its client that came or was used last, and a client that comes anew each time comes while the human is away.
+const LEAVES_MS: u64 = 3_600_000;
 /// The engine has this long to take one event.
 const STEP_TIME: Duration = Duration::from_secs(5);
 

@@ -2,7 +2,7 @@
 //! waits that no hook sees. Read beside the engine, like transcripts; what counts comes in as its input.
 //!
 //! Only panes near a decision are looked at, and while there is none tmux is not asked at all. Each server has one
-//! lasting client, in control mode and read-only (why: `herdbook_machine`'s `control`), that lists and captures in one
+//! lasting client, in control mode (why: `herdbook_machine`'s `control`), that lists and captures in one
 //! write; it leaves when nothing was near a decision for a while. A server that hangs or is gone costs only itself.
 //! What could not be looked at is no proof: it tells the engine nothing, and two samples are needed anew.
 
@@ -43,8 +43,9 @@ const ANSWER_TIME: Duration = Duration::from_millis(1_000);
 /// What failed is tried again after this time, and after twice of it each further time, up to the longest.
 const AGAIN_MS: u64 = 2_000;
 const AGAIN_LONGEST_MS: u64 = 60_000;
-/// A client without work leaves after this time.
-const LEAVES_MS: u64 = 60_000;
+/// A client without work leaves after this time. Not sooner: what programs show in a session (`tmux display-message`) goes
+/// to its client that came or was used last, and a client that comes anew each time comes while the human is away.
+const LEAVES_MS: u64 = 3_600_000;
 /// A look is told within this time or not at all: by then something else may be on the screen.
 const FRESH_MS: u64 = 500;
 /// The engine has this long to take one look.

@@ -279,18 +279,20 @@ impl Tmux {
             .collect())
     }
 
-    /// A session in which a client in control mode is the least in the way: one with a human, else the one used
-    /// longest ago, but none that ends when nobody is in it. `None`: there is no such session.
+    /// A session in which a client in control mode is the least in the way, but none that ends when nobody is in it.
+    /// `None`: there is no such session. It is the one used longest ago of several that nobody is in: messages that
+    /// programs show in a session go to its client that came or was used last, and a bare `tmux attach` finds another
+    /// free one. Else it is one with a human.
     pub(crate) fn seat(&self) -> Result<Option<String>, TmuxError> {
         let humans = self.clients()?;
         let rows = self.list("list-sessions", &[], SESSION_FIELDS)?;
         // A flag until tmux 3.4, a choice since.
         let stays =
             rows.iter().filter(|row| matches!(text(row, "destroy-unattached").as_str(), "" | "0" | "off"));
-        let best = stays.max_by_key(|row| {
-            let has_human = crate::clients::humans_in(&humans, &text(row, "session_id")) > 0;
-            (has_human, std::cmp::Reverse(number(row, "session_activity")))
-        });
+        let has_human = |row: &_| crate::clients::humans_in(&humans, &text(row, "session_id")) > 0;
+        let (used, free): (Vec<_>, Vec<_>) = stays.partition(|row| has_human(row));
+        let from = if free.len() > 1 || used.is_empty() { free } else { used };
+        let best = from.into_iter().min_by_key(|row| number(row, "session_activity"));
         Ok(best.map(|row| text(row, "session_id")).filter(|id| is_session_id(id)))
     }
 

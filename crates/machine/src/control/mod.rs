@@ -1,14 +1,15 @@
 //! A lasting tmux client: all that is asked in one cycle goes out in one write and comes back in one piece, without a
 //! new process for each question.
 //!
-//! It sits in control mode (`tmux -C`), read-only, takes no part in the size of windows, gets no output of panes, and
-//! does not touch the environment of sessions (`-E`). It lasts as long as the session it sits in; then, and after every
+//! It sits in control mode (`tmux -C`), takes no part in the size of windows, gets no output of panes, and does not touch
+//! the environment of sessions (`-E`). It only ever lists and captures. It is not marked read-only: where it is the only
+//! client, tmux takes it for the sender of what other programs send to a pane in copy mode, and would refuse them. It lasts as long as the session it sits in; then, and after every
 //! error, it is dropped and another one attached.
 //!
 //! It is no human: [`Client::is_human`](crate::Client::is_human) leaves out what is in control mode, so it is neither
 //! where somebody looks nor what a jump moves. tmux itself counts it in `session_attached`, which is therefore asked
-//! for nothing here. It sits where a person sits already, if anywhere: a bare `tmux attach` prefers sessions that
-//! nobody is in. It never sits in one with `destroy-unattached`, which would outlive its human for us.
+//! for nothing here. It sits where it is the least in the way (`Tmux::seat`), and never in a session with
+//! `destroy-unattached`, which would outlive its human for us.
 
 mod blocks;
 mod screens;
@@ -121,7 +122,7 @@ impl Control {
             .env("LC_ALL", "C.UTF-8")
             .args(["-u", "-S"])
             .arg(tmux.socket())
-            .args(["-C", "attach-session", "-E", "-r", "-f", "no-output,ignore-size", "-t", &session])
+            .args(["-C", "attach-session", "-E", "-f", "no-output,ignore-size", "-t", &session])
             .start()?;
         let mut control =
             Control { child, server, blocks: Blocks::default(), timeout: tmux.time_limit(), is_over: false };

@@ -64,8 +64,14 @@ fn the_client_is_no_human_and_keeps_no_session_that_ends_with_its_last() {
     assert_eq!(watching_clients(&clients, clients[0].activity * 1_000), Vec::<String>::new());
     assert_eq!(choose_client(&clients, None, Some(&clients[0].session)), None);
     drop(control);
-    // Where a human sits already; of two that show a window, that one is where a jump goes.
+    // Where nobody sits, as long as a free session is left for the next one who comes.
     server.attach_from(&outer, "two");
+    server.new_session("zwei");
+    let control = Control::attach(&server.tmux()).unwrap();
+    assert!(session().contains("1 one") && session().contains("0 two"), "{}", session());
+    drop(control);
+    server.by_hand(&["kill-session", "-t", "zwei"]);
+    // Else where a human sits already; of two that show a window, that one is where a jump goes.
     let mut control = Control::attach(&server.tmux()).unwrap();
     assert!(session().contains("1 two") && session().contains("0 two"), "{}", session());
     let shared =
@@ -83,6 +89,17 @@ fn the_client_is_no_human_and_keeps_no_session_that_ends_with_its_last() {
     drop(control);
     server.by_hand(&["kill-session", "-t", "one"]);
     assert!(matches!(Control::attach(&server.tmux()), Err(ControlError::NoSeat)));
+}
+
+#[test]
+fn others_may_send_keys_while_ours_is_the_only_client() {
+    let Some(server) = PrivateServer::start("others_may_send_keys", "one") else { return };
+    let mut control = Control::attach(&server.tmux()).unwrap();
+    let is_in_mode = |control: &mut Control| control.cycle(&[]).unwrap().panes[0].in_mode;
+    server.by_hand(&["copy-mode", "-t", "%0"]);
+    assert!(is_in_mode(&mut control));
+    server.by_hand(&["send-keys", "-t", "%0", "q"]);
+    assert!(!is_in_mode(&mut control), "a client that is marked read-only makes tmux refuse the key");
 }
 
 #[test]
