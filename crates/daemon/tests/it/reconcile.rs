@@ -207,7 +207,9 @@ fn a_herd_that_changed_in_every_way_while_no_daemon_ran_is_right_within_five_sec
         let call = machine.call("told-by-file", event, more, Some(alive));
         machine.send(&Delivery { host: "codex".into(), ..call });
     }
-    daemon.client().post_normalized(&stuck("posted", machine.wall_ms + 10).to_string()).unwrap();
+    // Its producer says when it began: behind all the others, however long their hooks took.
+    let posted = stuck("posted", machine.wall_ms + AWAY_MS / 2);
+    daemon.client().post_normalized(&posted.to_string()).unwrap();
     assert_eq!(
         picture(&daemon).0,
         ["waits", "asks", "answered", "refused", "killed", "prompted", "said-goodbye", "stale", "posted"]
