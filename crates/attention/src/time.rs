@@ -89,18 +89,19 @@ impl Attention {
     /// Applies what only time changes, up to `at`. In how many steps makes no difference to the state: a replay does
     /// at the next record what ticks did before it.
     pub fn advance(&mut self, at: Moment) -> Vec<Transition> {
-        let mut due: Vec<(u64, SessionKey)> = self
-            .sessions
-            .values()
-            .filter_map(|session| Some((self.timer_of(session)?.0, session.key.clone())))
-            .filter(|(when, _)| *when <= at.at_ms)
-            .collect();
-        due.sort();
         let mut transitions = Vec::new();
-        for (when, key) in due {
-            // It counts from when it was due, however late the tick comes.
+        // In the order of their times, and each at its own, however late the tick comes: what one changes, another one
+        // may follow from.
+        while let Some((when, is_past, key)) = self.next_due(at) {
             let when = at.back_at(when);
-            let Some(session) = self.sessions.get_mut(&key) else { continue };
+            if is_past {
+                self.sessions.remove(&key);
+                self.found.remove(&key);
+                self.links_changed |= self.hooked.remove(&key);
+                transitions.extend(self.relink(when));
+                continue;
+            }
+            let Some(session) = self.sessions.get_mut(&key) else { break };
             let fact = match session.waits.is_empty() {
                 true => "no sign of work for too long",
                 false => "nothing to look at for too long: left the queue",
@@ -115,9 +116,17 @@ impl Attention {
             }
             self.account(&key, when, &cause);
         }
-        transitions.extend(self.forget(at));
+        self.forget(at);
         transitions.extend(self.relink(at));
         transitions
+    }
+
+    /// The first thing that time alone changes up to `at`: when, whether a session is forgotten by it, and which.
+    fn next_due(&self, at: Moment) -> Option<(u64, bool, SessionKey)> {
+        let timers = self.sessions.values().filter_map(|one| Some((self.timer_of(one)?.0, false, &one.key)));
+        let past = self.sessions.values().filter_map(|one| Some((self.forgotten_at(one)?, true, &one.key)));
+        let first = timers.chain(past).filter(|(when, ..)| *when <= at.at_ms).min()?;
+        Some((first.0, first.1, first.2.clone()))
     }
 
     /// Returns the calls that are due, one for all that became due within the grouping window.
@@ -164,31 +173,15 @@ impl Attention {
         Some(Call { sessions: called.into_iter().map(|(_, _, key, _)| key).collect(), message })
     }
 
-    /// Forgets what nobody has heard of for long.
-    fn forget(&mut self, at: Moment) -> Vec<Transition> {
+    /// Forgets ended sessions, and whose children others were, after long.
+    fn forget(&mut self, at: Moment) {
         let keep = self.limits.tombstone_ms;
         self.tombstones.retain(|_, tombstone| at.at_ms.saturating_sub(tombstone.at_ms) <= keep);
-        let mut past: Vec<(u64, SessionKey)> = self
-            .sessions
-            .values()
-            .filter_map(|session| Some((self.forgotten_at(session)?, session.key.clone())))
-            .filter(|(when, _)| *when <= at.at_ms)
-            .collect();
-        past.sort();
-        let mut transitions = Vec::new();
-        for (when, key) in past {
-            self.sessions.remove(&key);
-            self.found.remove(&key);
-            self.links_changed |= self.hooked.remove(&key);
-            // Whom it spoke for speaks for himself from then on, however late the tick comes.
-            transitions.extend(self.relink(at.back_at(when)));
-        }
         // A child may speak before its session does and after that one ended, and is no session of its own then either.
         let mut children = std::mem::take(&mut self.child_sessions);
         children.retain(|_, child| {
             self.remembers(&child.root) || at.at_ms.saturating_sub(child.since_ms) <= keep
         });
         self.child_sessions = children;
-        transitions
     }
 }

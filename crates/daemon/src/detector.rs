@@ -38,7 +38,7 @@ const A_WRITE: usize = 64;
 const ANSWER_TIME: Duration = Duration::from_millis(1_000);
 /// What failed is tried again after this time, and after twice of it each further time, up to the longest.
 const AGAIN_MS: u64 = 2_000;
-const AGAIN_LONGEST_MS: u64 = 60_000;
+const AGAIN_LONGEST_MS: u64 = 10_000;
 /// A client without work leaves after this time. Not sooner: what programs show in a session (`tmux display-message`) goes
 /// to its client that came or was used last, and a client that comes anew each time comes while the human is away.
 const LEAVES_MS: u64 = 3_600_000;

@@ -413,6 +413,27 @@ fn a_posted_session_speaks_for_itself_once_its_speaker_is_forgotten() {
     assert_eq!(live, again);
 }
 
+#[test]
+fn a_session_that_speaks_again_does_so_when_its_speaker_is_forgotten_however_late_that_is_seen() {
+    let mut herd = Herd::new();
+    crate::detected::say(&mut herd, 2, 1);
+    herd.wait(1_000);
+    let vars = vec![("TMUX_PANE".into(), "%2".into()), ("TMUX".into(), "/tmp/t/default,42,0".into())];
+    let prompt = r#"{"session_id":"2","cwd":"/srv","hook_event_name":"UserPromptSubmit","prompt":"x"}"#;
+    herd.hook("claude", prompt, Origin { vars, ..Origin::default() });
+    assert_eq!(herd.queue(), [] as [&str; 0]);
+    // Unknown after half an hour, forgotten 30 days later: at that time the other one waits again.
+    let begins_ms = herd.now.wall_ms + 30 * 60_000 + 30 * 86_400_000 + 1;
+    herd.wait(60 * 86_400_000);
+    assert_eq!(herd.queue(), ["tmux-%2-1"]);
+    herd.input(Input::Daemon { what: "stop", version: "0".into(), boot: None });
+    for herd in [&herd, &herd.restarted()] {
+        let spans = herd.engine.spans(herd.now, 0).spans;
+        let own = spans.iter().filter(|span| &*span.session == "tmux-%2-1");
+        assert_eq!(own.map(|span| span.from_ms).max(), Some(begins_ms), "{spans:?}");
+    }
+}
+
 /// So many, or as many as are worth an hour.
 fn cases(few: u32) -> u32 {
     #[expect(clippy::disallowed_methods, reason = "a test looks whether it shall be slow")]
