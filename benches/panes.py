@@ -8,7 +8,7 @@ captures all of them in one write), and reads the CPU of our daemon and of the s
 decision, each with a permission dialog that waits for its human, then 5 of them. Exits 0 whatever the figures are, since
 a busy machine is no fault of the code. Loopback and scratch folders only.
 """
-import json, os, pty, re, signal, subprocess, sys, tempfile, time
+import glob, json, os, pty, re, signal, subprocess, sys, tempfile, time
 
 PANES = 200
 # The reference's own detector at 200 panes, measured by the same tool: per cent of a core, tmux's share included.
@@ -28,6 +28,18 @@ def agent(program, pane):
     for event in ("UserPromptSubmit", "PreToolUse", "PermissionRequest"):
         hook(program, pane, event, tool)
     signal.pause()
+
+
+def client_cpu(daemon):
+    """Seconds of the daemon's lasting tmux client: detector.py counts children only once they are gone."""
+    ticks = 0
+    # Each thread has its own children.
+    lists = [open(path).read().split() for path in glob.glob("/proc/%d/task/*/children" % daemon)]
+    for child in sum(lists, []):
+        name, stat = open("/proc/%s/stat" % child).read().rsplit(")", 1)
+        if "(tmux" in name:
+            ticks += sum(map(int, stat.split()[11:13]))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def herd(near, herdbook, program, looks):
@@ -53,7 +65,7 @@ def herd(near, herdbook, program, looks):
             if now.returncode:
                 break
             now = json.loads(now.stdout)
-            told.write("%d %d %d\n" % (now["stuck_count"], now["pane_looks"], now["pane_looks_us"]))
+            told.write("%d %d %d %f %f\n" % (now["stuck_count"], now["pane_looks"], now["pane_looks_us"], time.time(), client_cpu(now["pid"])))
             told.flush()
             time.sleep(2)
     for pid in agents:
@@ -71,14 +83,14 @@ def measure(shared, herdbook, program, near, seconds):
                  "--settle", str(12 + near * 0.1), "--probe", "--",
                  sys.executable, os.path.abspath(__file__), "--daemon", str(near), herdbook, program, looks]
         text = subprocess.run(words, env=env, capture_output=True, text=True, check=True).stdout
-        told = [list(map(int, line.split())) for line in open(looks)]
+        told = [list(map(float, line.split())) for line in open(looks)]
     number = lambda pattern: float(re.search(pattern, text).group(1))
     # The first looks come while the agents are made.
     told = [sample for sample in told if sample[0] == near][2:]
     first, last = told[0], told[-1]
     count = last[1] - first[1]
     return {
-        "ours": number(r"detector CPU +([\d.]+)"), "tmux": number(r"tmux server CPU +([\d.]+)"), "rss": number(r"RSS ([\d.]+)"),
+        "ours": number(r"detector CPU +([\d.]+)"), "client": 100 * (last[4] - first[4]) / (last[3] - first[3]), "tmux": number(r"tmux server CPU +([\d.]+)"), "rss": number(r"RSS ([\d.]+)"),
         "floor": number(r"capture all +p50 +([\d.]+)"), "floor_list": number(r"control mode: list-panes +p50 +([\d.]+)"),
         "count": count, "look": (last[2] - first[2]) / 1000 / count if count else float("nan"),
     }
@@ -93,9 +105,9 @@ def main():
     seconds = float(sys.argv[5]) if sys.argv[4:5] == ["--seconds"] else 20
     for near in (PANES, 5):
         found = measure(shared, herdbook, program, near, seconds)
-        cpu = found["ours"] + found["tmux"]
-        print("%d panes, %d near a decision: CPU %.2f %% ours + %.2f %% tmux's, %d looks of %.1f ms, floor %.1f ms, %.1f MiB" % (
-            PANES, near, found["ours"], found["tmux"], found["count"], found["look"], found["floor"], found["rss"]))
+        cpu = found["ours"] + found["client"] + found["tmux"]
+        print("%d panes, %d near a decision: CPU %.2f %% ours + %.2f %% our client's + %.2f %% tmux's, %d looks of %.1f ms, floor %.1f ms, %.1f MiB" % (
+            PANES, near, found["ours"], found["client"], found["tmux"], found["count"], found["look"], found["floor"], found["rss"]))
         verdict("  CPU / the reference's (%.0f %%)" % REFERENCE, cpu / REFERENCE, 1 / 20)
         verdict("  a look / what tmux needs to show all", found["look"] / found["floor"], 3)
 
