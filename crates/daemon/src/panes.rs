@@ -2,8 +2,8 @@
 //! waits that no hook sees. Read beside the engine, like transcripts; what counts comes in as its input.
 //!
 //! Only panes near a decision are looked at, and while there is none tmux is not asked at all. Each server has one
-//! lasting client, in control mode (why: `herdbook_machine`'s `control`), that lists and captures in one
-//! write; it leaves when nothing was near a decision for a while. A server that hangs or is gone costs only itself.
+//! lasting client, in control mode (why: `herdbook_machine`'s `control`), that lists all panes, and captures in one write
+//! those that may show something new; it leaves when nothing was near a decision for a while. A server that hangs or is gone costs only itself.
 //! What could not be looked at is no proof: it tells the engine nothing, and two samples are needed anew.
 
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ use herdbook_events::observation::PaneRef;
 use herdbook_events::{PaneSeen, Shows};
 use herdbook_hosts::screen::{Manifest, Sample, Watch};
 use herdbook_log::Durability;
-use herdbook_machine::{Control, ControlError, PaneRow, Proc, Process, Tmux, TmuxError};
+use herdbook_machine::{Control, ControlError, Cycle, PaneRow, Proc, Process, Tmux, TmuxError};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
@@ -28,6 +28,10 @@ use crate::clock;
 use crate::config::{Notice, until_stopped};
 use crate::core::{Core, Counters};
 use crate::screens::Screens;
+
+mod shown;
+
+use shown::Shown;
 
 /// Between two looks: as a rule, when something counts only if the next look says the same, and when a dialog is about
 /// to be drawn or answered.
@@ -136,6 +140,7 @@ struct Pane {
     host: String,
     watch: Watch,
     size: Option<(u32, u32)>,
+    shown: Shown,
 }
 
 /// What is told, with the time on the daemon's clock before which the look was over.
@@ -211,7 +216,7 @@ impl Server {
             return Told::new();
         }
         let turn = self.turn(wanted);
-        let answer = self.ask(socket, pid, &turn);
+        let answer = self.ask(socket, pid, &turn, start_ms);
         let taken_ms = now();
         match answer {
             Ok(Some(cycle)) => {
@@ -278,13 +283,17 @@ impl Server {
         socket: &str,
         pid: Option<u32>,
         turn: &[&WatchedPane],
-    ) -> Result<Option<herdbook_machine::Cycle>, ControlError> {
+        now_ms: u64,
+    ) -> Result<Option<Cycle>, ControlError> {
         let ids: Vec<&str> = turn.iter().map(|wanted| wanted.pane.pane.as_str()).collect();
-        if let Some(client) = &mut self.client {
-            match client.cycle(&ids) {
+        if let Some(mut client) = self.client.take() {
+            match self.changed(&mut client, &ids, now_ms) {
                 // The session it sat in may be over, no more: another one is tried at once.
-                Err(ControlError::Closed) => self.client = None,
-                answer => return answer.map(Some),
+                Err(ControlError::Closed) => {}
+                answer => {
+                    self.client = Some(client);
+                    return answer.map(Some);
+                }
             }
         }
         let mut client = match Control::attach(&Tmux::at(socket).timeout(ANSWER_TIME)) {
@@ -294,9 +303,40 @@ impl Server {
         if pid.is_some_and(|pid| pid != client.server().pid) {
             return Ok(None);
         }
-        let answer = client.cycle(&ids);
+        let answer = self.changed(&mut client, &ids, now_ms);
         self.client = Some(client);
         answer.map(Some)
+    }
+
+    /// Looks at these panes, and at those from which nothing can have come since only in the list: a capture costs tmux
+    /// and us more than all the rest.
+    fn changed(&mut self, client: &mut Control, ids: &[&str], now_ms: u64) -> Result<Cycle, ControlError> {
+        let is_kept = |panes: &HashMap<String, Pane>, id: &str| {
+            panes.get(id).is_some_and(|pane| pane.shown.text.is_some())
+        };
+        let listed =
+            if ids.iter().any(|id| is_kept(&self.panes, id)) { client.cycle(&[])?.panes } else { Vec::new() };
+        for row in &listed {
+            if let Some(pane) = self.panes.get_mut(&row.id) {
+                pane.shown.drop_unless_same(row);
+            }
+        }
+        let asked: Vec<&str> = ids.iter().copied().filter(|id| !is_kept(&self.panes, id)).collect();
+        let mut cycle = match asked.is_empty() {
+            true => Cycle { panes: listed, screens: Vec::new() },
+            false => client.cycle(&asked)?,
+        };
+        let rows: HashMap<&str, &PaneRow> = cycle.panes.iter().map(|row| (row.id.as_str(), row)).collect();
+        for (id, text) in &cycle.screens {
+            if let (Some(pane), Some(row)) = (self.panes.get_mut(id), rows.get(id.as_str())) {
+                pane.shown.keep(row, text.as_deref(), now_ms);
+            }
+        }
+        let mut taken: HashMap<String, Option<String>> = cycle.screens.drain(..).collect();
+        let kept = |id: &str| self.panes.get(id).and_then(|pane| pane.shown.text.clone());
+        let screen = |id: &&str| ((*id).to_owned(), taken.remove(*id).unwrap_or_else(|| kept(id)));
+        cycle.screens = ids.iter().map(screen).collect();
+        Ok(cycle)
     }
 
     /// Nothing could be seen.
@@ -354,6 +394,9 @@ mod tests {
 
     const DIALOG: &str = "● Bash(make)\n\n────────────────────\n Bash command\n\n   make\n\n Do you want to proceed?\n \
                           ❯ 1. Yes\n   2. No\n\n Esc to cancel · Tab to amend\n";
+
+    const WORKS: &str = "● Bash(make)\r\n  ⎿  Running…\r\n\r\n✻ Brewing… (3s · ↓ 12 tokens)\r\n\r\n\
+                         ────────────────────────\r\n❯ \r\n────────────────────────\r\n  esc to interrupt\r\n";
 
     struct Bench {
         folder: tempfile::TempDir,
@@ -445,6 +488,42 @@ mod tests {
             told = bench.look(&found);
         }
         assert_eq!(told, [GONE]);
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test's own terminal")]
+    fn a_screen_is_captured_again_only_when_something_came_out_of_its_window() {
+        let test = "a_screen_is_captured_again_only_when_something_came_out_of_its_window";
+        let Some(mut bench) = Bench::start(test) else { return };
+        let asks = [bench.pane(DIALOG)];
+        let is_kept = |bench: &Bench| {
+            let mut panes = bench.eye.servers.values().flat_map(|server| server.panes.values());
+            panes.all(|pane| pane.shown.text.is_some())
+        };
+        let activity = |bench: &Bench| bench.tmux(&["display-message", "-p", "#{window_activity}"]);
+        assert_eq!(
+            (bench.look(&asks), is_kept(&bench)),
+            (vec![(ASKS, 0)], false),
+            "more may come in its second"
+        );
+        assert_eq!((bench.look(&asks), is_kept(&bench)), (vec![(ASKS, 2_000)], true));
+        assert_eq!(
+            (bench.look(&asks), is_kept(&bench)),
+            (vec![(ASKS, 4_000)], true),
+            "told from what is kept"
+        );
+        // The eye's clock runs ahead of tmux's here: the next second is waited for.
+        let before = activity(&bench);
+        let is_over = || clock::now().wall_ms / 1_000 > before.parse().unwrap();
+        while !is_over() {
+            thread::yield_now();
+        }
+        let tty = bench.tmux(&["display-message", "-p", "#{pane_tty}"]);
+        std::fs::write(tty, format!("\u{1b}[2J\u{1b}[H{WORKS}")).unwrap();
+        while activity(&bench) == before {
+            thread::yield_now();
+        }
+        assert_eq!(bench.look(&asks).first().map(|(shows, _)| *shows), Some(Shows::Busy));
     }
 
     #[test]

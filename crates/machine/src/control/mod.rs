@@ -35,6 +35,7 @@ const FIELDS: &[&str] = &[
     "cursor_y",
     "pane_in_mode",
     "pane_dead",
+    "window_activity",
     "pane_title",
 ];
 
@@ -86,6 +87,8 @@ pub struct PaneRow {
     pub in_mode: bool,
     /// Its program has ended and the pane stays.
     pub is_dead: bool,
+    /// When something came out of a pane of its window last, Unix seconds.
+    pub activity_s: u64,
     /// Title, not cleaned.
     pub title: String,
 }
@@ -253,6 +256,7 @@ fn pane_row(row: &BTreeMap<String, FieldValue>) -> PaneRow {
         cursor: (small("cursor_x"), small("cursor_y")),
         in_mode: number(row, "pane_in_mode") != 0,
         is_dead: number(row, "pane_dead") != 0,
+        activity_s: number(row, "window_activity"),
         title: text(row, "pane_title"),
     }
 }
