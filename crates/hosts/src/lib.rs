@@ -4,6 +4,7 @@
 //! did not say. Start with [`project()`], then a host's table, for example [`claude::TABLE`].
 
 mod app;
+pub mod amp;
 pub mod claude;
 pub mod codex;
 pub mod copilot;
@@ -38,11 +39,17 @@ pub const HOSTS: &[&HostTable] = &[
     &claude::TABLE,
     &codex::TABLE,
     &cursor::TABLE,
+    &amp::TABLE,
     &gemini::TABLE,
     &copilot::TABLE,
     &opencode::TABLE,
     &droid::TABLE,
 ];
+
+/// The hosts that `install` has hooks for.
+pub fn installable() -> impl Iterator<Item = &'static HostTable> {
+    HOSTS.iter().copied().filter(|table| table.is_installable())
+}
 
 /// Returns the table of a host, or nothing for a host that is not known.
 pub fn table(host: &str) -> Option<&'static HostTable> {

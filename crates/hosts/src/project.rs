@@ -9,7 +9,7 @@ use herdbook_events::{
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use crate::cursor;
+use crate::HOSTS;
 use crate::ecmascript::{canonical_text, decode_string};
 use crate::json::{Compact, compact};
 use crate::table::{Decode, HostTable, Identity, Layout, Mapping};
@@ -150,9 +150,10 @@ impl<'a> Native<'a> {
             .iter()
             .map(|member| (key_text(&read.text[member.key.clone()]), &read.text[member.value.clone()]))
             .collect();
-        // Cursor also runs the hooks in Claude Code's settings, but marks its payloads (case F-035).
-        if members.iter().any(|(key, _)| key == "cursor_version") {
-            return Native { host: cursor::TABLE.host, table: Some(&cursor::TABLE), members };
+        let is_marked =
+            |table: &&&HostTable| table.mark.is_some_and(|mark| members.iter().any(|(key, _)| key == mark));
+        if let Some(table) = HOSTS.iter().find(is_marked) {
+            return Native { host: table.host, table: Some(table), members };
         }
         Native { host: adapter, table: crate::table(adapter), members }
     }

@@ -220,6 +220,8 @@ pub enum Form {
     OwnFile,
     /// A plugin file of our own. Its text holds `@@COMMAND@@` where the command goes, as a JSON string.
     Plugin(&'static str),
+    /// Nothing is ever registered there, for this reason.
+    Never(&'static str),
 }
 
 /// A setting of a host's own that switches all hooks off.
@@ -272,6 +274,8 @@ pub struct HostTable {
     pub title: &'static str,
     /// Keys every event may carry.
     pub common: &'static [&'static str],
+    /// A key that only its own payloads have: it also runs the hooks in other hosts' settings (case F-035).
+    pub mark: Option<&'static str>,
     /// Keys that say what an event belongs to.
     pub identity: Identity,
     /// How the keys lie in what it sends.
@@ -308,6 +312,11 @@ impl HostTable {
             let (_, own) = self.aliases.iter().find(|(alias, _)| same(alias))?;
             self.events.iter().find(|event| event.name == *own)
         })
+    }
+
+    /// True when `install` has hooks for it.
+    pub fn is_installable(&self) -> bool {
+        !matches!(self.setup.form, Form::Never(_))
     }
 
     /// Returns the time-out in milliseconds that our entry of an event asks for: never more than the host grants.

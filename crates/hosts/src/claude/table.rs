@@ -44,6 +44,7 @@ pub static TABLE: HostTable = HostTable {
         "agent_type",
         "effort",
     ],
+    mark: None,
     identity: Identity {
         event: &["hook_event_name"],
         session: &["session_id"],

@@ -26,6 +26,7 @@ pub static TABLE: HostTable = HostTable {
     host: "codex",
     title: "Codex",
     common: &["session_id", "transcript_path", "cwd", "hook_event_name"],
+    mark: None,
     identity: Identity {
         // `type`, `thread-id` and `turn-id` are the notify program's spelling.
         event: &["hook_event_name", "type"],

@@ -20,6 +20,7 @@ pub static TABLE: HostTable = HostTable {
     host: "copilot",
     title: "GitHub Copilot CLI",
     common: &["hook_event_name", "session_id", "timestamp", "cwd"],
+    mark: None,
     identity: Identity {
         event: &["hook_event_name"],
         session: &["session_id"],

@@ -31,6 +31,7 @@ pub static TABLE: HostTable = HostTable {
         "user_email",
         "transcript_path",
     ],
+    mark: Some("cursor_version"),
     identity: Identity {
         event: &["hook_event_name"],
         session: &["conversation_id", "session_id"],

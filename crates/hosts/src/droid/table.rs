@@ -19,6 +19,7 @@ pub static TABLE: HostTable = HostTable {
     host: "droid",
     title: "Droid",
     common: &["session_id", "transcript_path", "cwd", "permission_mode", "hook_event_name"],
+    mark: None,
     identity: Identity {
         event: &["hook_event_name"],
         session: &["session_id"],

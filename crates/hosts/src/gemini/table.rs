@@ -17,6 +17,7 @@ pub static TABLE: HostTable = HostTable {
     host: "gemini",
     title: "Gemini CLI",
     common: &["session_id", "transcript_path", "cwd", "hook_event_name", "timestamp"],
+    mark: None,
     identity: Identity {
         event: &["hook_event_name"],
         session: &["session_id"],

@@ -20,6 +20,7 @@ pub static TABLE: HostTable = HostTable {
     host: "opencode",
     title: "OpenCode",
     common: &["hook_event_name", "directory"],
+    mark: None,
     identity: Identity {
         // `type` is the bus event's own name.
         event: &["hook_event_name", "type"],

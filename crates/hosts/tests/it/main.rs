@@ -1,6 +1,8 @@
 //! Tests of the host tables and the projection against the shared reference data.
 
 #[cfg(test)]
+mod amp;
+#[cfg(test)]
 mod captures;
 #[cfg(test)]
 mod ecmascript;

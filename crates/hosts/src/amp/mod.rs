@@ -1,0 +1,6 @@
+//! Amp, the agent of Sourcegraph.
+
+pub mod signals;
+mod table;
+
+pub use table::TABLE;
