@@ -5,11 +5,13 @@
 
 mod app;
 pub mod amp;
+pub mod answer;
 pub mod claude;
 pub mod codex;
 pub mod copilot;
 pub mod cursor;
 pub mod detector;
+pub mod detail;
 pub mod droid;
 mod ecmascript;
 pub mod gemini;
@@ -24,6 +26,8 @@ pub mod table;
 pub mod transcript;
 
 pub use app::host_of_app;
+pub use answer::{Answer, Nearest, Refusal};
+pub use detail::{Can, Cannot, Detail, Intent, Key, Shape, Wording};
 pub use ecmascript::canonical_text;
 pub use json::MAX_DEPTH;
 pub use news::{News, is_beside, news};

@@ -171,7 +171,7 @@ impl<'a> Native<'a> {
     }
 
     fn within(&self, layout: &Layout, key: &str) -> Option<&'a str> {
-        let common = self.table.is_some_and(|table| table.common.contains(&key));
+        let common = self.table.is_some_and(|table| table.is_common(key));
         if common || layout.wrappers.is_empty() {
             return self.top(key);
         }

@@ -1,5 +1,6 @@
 //! Amp, the agent of Sourcegraph.
 
+mod details;
 pub mod signals;
 mod table;
 

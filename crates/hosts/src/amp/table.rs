@@ -5,6 +5,7 @@
 
 use herdbook_events::{Family, Field::*};
 
+use crate::detail::text;
 use crate::table::{Form, Home, HostTable, Identity, Layout, Mapping, Setup, is, on};
 
 /// There is no directory, transcript, mode, model, turn or subagent.
@@ -16,7 +17,10 @@ const TOOL: &[Mapping] =
 pub static TABLE: HostTable = HostTable {
     host: "amp",
     title: "Amp",
-    common: &["hook_event_name", "session_id"],
+    documented: "the bridge of 0.0.0-20260907001852-gf348fed",
+    on_failure: "not known",
+    on_timeout: "not known",
+    common: &[text("hook_event_name"), text("session_id")],
     mark: None,
     identity: Identity {
         event: &["hook_event_name"],
@@ -32,7 +36,7 @@ pub static TABLE: HostTable = HostTable {
     folds_case: false,
     limit_ms: None,
     entry_ms: 5_000,
-    keys: &["prompt", "status", "tool_name", "tool_input", "tool_use_id", "tool_response", "error"],
+    more: &[],
     beside: &[],
     signals: super::signals::read,
     pid_var: None,
@@ -48,6 +52,7 @@ pub static TABLE: HostTable = HostTable {
         caution: None,
         switch: None,
     },
+    details: super::details::DETAILS,
     events: &[
         on("session.start", Family::SessionStart, &[CONTEXT]),
         on("agent.start", Family::PromptSubmit, &[CONTEXT, &[is(Prompt, "prompt")]]),

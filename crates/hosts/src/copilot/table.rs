@@ -7,6 +7,7 @@
 
 use herdbook_events::{Family, Field::*};
 
+use crate::detail::text;
 use crate::table::{
     Form, Home, HostTable, Identity, Layout, Mapping, Setup, Switch, Transcripts, is, on, outside,
 };
@@ -19,7 +20,10 @@ const TRANSCRIPT: &[Mapping] = &[is(TranscriptPath, "transcript_path")];
 pub static TABLE: HostTable = HostTable {
     host: "copilot",
     title: "GitHub Copilot CLI",
-    common: &["hook_event_name", "session_id", "timestamp", "cwd"],
+    documented: "1.0.78",
+    on_failure: "a tool call is denied; everything else goes on",
+    on_timeout: "goes on",
+    common: &[text("hook_event_name").may(), text("session_id").may(), text("timestamp"), text("cwd")],
     mark: None,
     identity: Identity {
         event: &["hook_event_name"],
@@ -62,31 +66,11 @@ pub static TABLE: HostTable = HostTable {
     folds_case: false,
     limit_ms: Some(30_000),
     entry_ms: 5_000,
-    keys: &[
-        "sessionId",
-        "source",
-        "initial_prompt",
+    more: &[
         "initialPrompt",
-        "reason",
-        "prompt",
-        "tool_name",
-        "toolName",
-        "tool_input",
         "toolArgs",
-        "toolInput",
-        "tool_result",
         "toolResult",
-        "error",
-        "transcript_path",
-        "transcriptPath",
-        "stop_reason",
         "stopReason",
-        "stop_hook_active",
-        "agent_name",
-        "agentName",
-        "agent_display_name",
-        "agentDisplayName",
-        "agentDescription",
         "agent_id",
         "agentId",
         "agent_type",
@@ -95,17 +79,8 @@ pub static TABLE: HostTable = HostTable {
         "parentAgentId",
         "last_assistant_message",
         "lastAssistantMessage",
-        "trigger",
-        "custom_instructions",
         "customInstructions",
-        "hookName",
-        "permissionSuggestions",
-        "message",
-        "title",
-        "notification_type",
-        "error_context",
         "errorContext",
-        "recoverable",
     ],
     beside: &[],
     signals: super::signals::read,
@@ -120,6 +95,7 @@ pub static TABLE: HostTable = HostTable {
         caution: None,
         switch: Some(Switch { path: &["disableAllHooks"], off: true, shown: "disableAllHooks" }),
     },
+    details: super::details::DETAILS,
     events: &[
         on("SessionStart", Family::SessionStart, &[CONTEXT, &[is(Source, "source")]]),
         on("SessionEnd", Family::SessionEnd, &[CONTEXT, &[is(Reason, "reason")]]),

@@ -126,9 +126,8 @@ fn all_hook_calls_of_real_clients_project() {
 }
 
 #[test]
-fn all_hook_calls_of_gemini_project_and_have_no_news() {
-    let Some(shared) = folder("all_hook_calls_of_gemini_project_and_have_no_news") else { return };
-    let table = table("gemini").unwrap();
+fn all_hook_calls_of_gemini_project() {
+    let Some(shared) = folder("all_hook_calls_of_gemini_project") else { return };
     let (mut calls, mut fields) = (0, 0);
     for line in lines(shared.join("captures/real"), &["gemini"]) {
         let seen: Seen = serde_json::from_str(&line).unwrap();
@@ -138,9 +137,6 @@ fn all_hook_calls_of_gemini_project_and_have_no_news() {
         fields += check_payload(&event, &value);
         assert_eq!(event.session.as_deref(), value["session_id"].as_str());
         assert_eq!(event.idempotency_key.is_some(), event.event.is_some());
-        for key in value.as_object().unwrap().keys() {
-            assert!(table.common.iter().chain(table.keys).any(|known| known == key), "{key} is news: {line}");
-        }
         calls += 1;
     }
     println!("{calls} hook calls, {fields} fields");

@@ -5,6 +5,8 @@ mod amp;
 #[cfg(test)]
 mod captures;
 #[cfg(test)]
+mod details;
+#[cfg(test)]
 mod ecmascript;
 #[cfg(test)]
 mod plugin;

@@ -85,26 +85,6 @@ fn tables_equal_the_shared_contracts() {
             table.limit_ms.map(|limit_ms| limit_ms / 1000),
             contract["timeouts"]["defaultSeconds"].as_u64().map(|seconds| u32::try_from(seconds).unwrap())
         );
-        let common: Vec<&str> = contract["commonInput"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|key| key["key"].as_str().unwrap())
-            .collect();
-        assert_eq!(table.common, common, "{}", table.host);
-        let mut keys: Vec<&str> = Vec::new();
-        for key in events.iter().flat_map(|event| event["input"].as_array().unwrap()) {
-            let key = key["key"].as_str().unwrap();
-            if !common.contains(&key) && !keys.contains(&key) {
-                keys.push(key);
-            }
-        }
-        if ["copilot", "opencode"].contains(&table.host) {
-            // Both spellings of every key, the wrappers, and what was seen of the real client beyond the contract.
-            assert!(keys.iter().all(|key| table.keys.contains(key)), "{keys:?}");
-        } else {
-            assert_eq!(table.keys, keys, "{}", table.host);
-        }
     }
     println!("{compared} native events equal");
     assert_eq!(compared, 33 + 12 + 21 + 5 + 11 + 9 + 13 + 26);
