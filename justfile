@@ -57,3 +57,12 @@ bench-clients *clients:
 # Run conformance cases: just conformance DIR...
 conformance +dirs:
     cargo run --release -p herdbook-conformance -- run {{dirs}}
+
+# Write the generated files anew: the reference, the schema, the TypeScript types and tables
+generate:
+    cargo build -p herdbook-cli
+    target/debug/herdbook reference > docs/reference/events.md
+    target/debug/herdbook reference --format json > docs/reference/events.json
+    target/debug/herdbook schema --lang json-schema > docs/reference/events.schema.json
+    target/debug/herdbook schema --lang ts > clients/ts/src/events.ts
+    target/debug/herdbook schema --lang ts-tables > clients/ts/src/tables.ts

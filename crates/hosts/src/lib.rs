@@ -6,12 +6,13 @@
 mod app;
 pub mod amp;
 pub mod answer;
+pub mod author;
 pub mod claude;
 pub mod codex;
 pub mod copilot;
 pub mod cursor;
-pub mod detector;
 pub mod detail;
+pub mod detector;
 pub mod droid;
 mod ecmascript;
 pub mod gemini;

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod amp;
 #[cfg(test)]
+mod author;
+#[cfg(test)]
 mod captures;
 #[cfg(test)]
 mod details;
