@@ -22,6 +22,21 @@ pub enum Shape {
     Texts,
 }
 
+impl Shape {
+    /// Returns the reference's word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Shape::Any => "any",
+            Shape::Boolean => "boolean",
+            Shape::Number => "number",
+            Shape::Object => "object",
+            Shape::Objects => "object[]",
+            Shape::Text => "string",
+            Shape::Texts => "string[]",
+        }
+    }
+}
+
 /// A key that a native event carries, as the host's documents or types promise it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {

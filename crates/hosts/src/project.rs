@@ -112,6 +112,19 @@ pub(crate) fn native_at<'a>(event: &'a CanonicalEvent, key: &str) -> Option<&'a 
     lookup(layout, key, |name| member(event.native.get(), name))
 }
 
+/// Returns the value under a key as its host lays its keys out, and the key as it is spelled there.
+pub(crate) fn spelled<'a>(
+    event: &'a CanonicalEvent,
+    table: &HostTable,
+    key: &'static str,
+) -> Option<(&'static str, &'a str)> {
+    let within = |key: &'static str| {
+        let layout = if table.is_common(key) { &Layout::FLAT } else { &table.layout };
+        Some((key, lookup(layout, key, |name| member(event.native.get(), name))?))
+    };
+    within(key).or_else(|| within(table.layout.respelled(key)?))
+}
+
 /// Looks a key up inside the wrappers of an event, or beside them where it has none.
 fn lookup<'a>(layout: &Layout, key: &str, top: impl Fn(&str) -> Option<&'a str>) -> Option<&'a str> {
     let wrapped = layout.wrappers.iter().rev().filter_map(|wrapper| top(wrapper));

@@ -15,6 +15,7 @@ mod next;
 mod normalize;
 mod screens;
 mod stats;
+mod reference;
 mod support;
 mod tmux_keys;
 mod uninstall;

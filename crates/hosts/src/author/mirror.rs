@@ -5,7 +5,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use super::lines::json_lines;
-use super::{decode_word, install_word, kind_word, shape_word, spoken};
+use super::{decode_word, install_word, kind_word, spoken};
 use crate::answer::{Answer, Nearest};
 use crate::detail::{Can, Detail, Key};
 use crate::table::{Form, HostTable, Identity, Install, NativeEvent};
@@ -200,7 +200,7 @@ pub(super) fn layout(table: &'static HostTable) -> LayoutPart {
 }
 
 pub(super) fn of_key(key: &Key) -> KeyPart {
-    KeyPart { key: key.name, shape: shape_word(key.shape), required: key.required, nullable: key.nullable }
+    KeyPart { key: key.name, shape: key.shape.as_str(), required: key.required, nullable: key.nullable }
 }
 
 /// The mapped fields of an event in its family's order.

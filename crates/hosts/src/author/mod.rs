@@ -14,7 +14,7 @@ pub use typescript::{tables_module, types_module};
 
 use herdbook_events::FieldKind;
 
-use crate::detail::{Shape, Wording};
+use crate::detail::Wording;
 use crate::table::{Decode, Install};
 
 /// The reference's word for a field's kind.
@@ -35,19 +35,6 @@ fn decode_word(decode: Decode) -> &'static str {
         Decode::None => "none",
         Decode::JsonString => "json-string",
         Decode::PositiveCount => "positive-count",
-    }
-}
-
-/// The reference's word for a native key's shape.
-fn shape_word(shape: Shape) -> &'static str {
-    match shape {
-        Shape::Any => "any",
-        Shape::Boolean => "boolean",
-        Shape::Number => "number",
-        Shape::Object => "object",
-        Shape::Objects => "object[]",
-        Shape::Text => "string",
-        Shape::Texts => "string[]",
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use herdbook_events::{Family, Field};
 
-use super::{install_word, kind_word, shape_word, spoken};
+use super::{install_word, kind_word, spoken};
 use crate::answer::{Answer, Nearest};
 use crate::detail::{Detail, Intent, Key};
 use crate::table::{Decode, Form, HostTable, Install, NativeEvent};
@@ -25,7 +25,7 @@ Cursor there are recordings, Amp and Droid were never run here.
 
 An **answer** is what a hook may say: `allow`, `ask`, `deny` (of a stop: go on), `context` for the model, or another input.
 To say nothing, `continue`, prints nothing and is always possible; it is not `allow`, which skips the human on several
-hosts. What a host cannot be told stands with the nearest thing that works.
+hosts. Where a host cannot be told something, `→` names the nearest thing that works; why stands with the host.
 ";
 
 /// Returns the reference as a Markdown page.
@@ -133,7 +133,7 @@ fn answers(page: &mut String, table: &HostTable, event: &NativeEvent) -> Written
         .iter()
         .map(|answer| match table.answer(event, *answer) {
             Ok(can) => can.note.map_or("yes".to_owned(), |note| format!("yes: {note}")),
-            Err(Refusal { why, nearest }) => format!("no, {why}; nearest: {}", nearest_words(nearest)),
+            Err(Refusal { nearest, .. }) => format!("→ {}", nearest_words(nearest)),
         })
         .collect();
     writeln!(page, "| {} `{}` | {} |", table.host, event.name, cells.join(" | "))
@@ -214,7 +214,7 @@ fn intent_words(intent: Intent) -> String {
 fn key(key: &Key) -> String {
     let may = if key.required { "" } else { "?" };
     let null = if key.nullable { " or null" } else { "" };
-    format!("`{}`{may} {}{null}", key.name, shape_word(key.shape))
+    format!("`{}`{may} {}{null}", key.name, key.shape.as_str())
 }
 
 fn listed(versions: &[&str]) -> String {

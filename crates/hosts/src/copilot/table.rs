@@ -3,11 +3,11 @@
 //! The spelling of an event's name in the settings decides how the payload is spelled. We register the PascalCase
 //! names: their payloads have snake_case keys, name themselves, and call tools by Claude's names (`Bash` for `bash`).
 //! Seen in 1.0.102: the payloads of `Notification` and `PermissionRequest` stay in camelCase all the same; the former
-//! names itself, the latter does not. Both spellings are read.
+//! names itself, the latter does not. Both spellings are read; in camelCase the time is a number, else a text.
 
 use herdbook_events::{Family, Field::*};
 
-use crate::detail::text;
+use crate::detail::{any, text};
 use crate::table::{
     Form, Home, HostTable, Identity, Layout, Mapping, Setup, Switch, Transcripts, is, on, outside,
 };
@@ -23,7 +23,7 @@ pub static TABLE: HostTable = HostTable {
     documented: "1.0.78",
     on_failure: "a tool call is denied; everything else goes on",
     on_timeout: "goes on",
-    common: &[text("hook_event_name").may(), text("session_id").may(), text("timestamp"), text("cwd")],
+    common: &[text("hook_event_name").may(), text("session_id").may(), any("timestamp"), text("cwd")],
     mark: None,
     identity: Identity {
         event: &["hook_event_name"],
@@ -46,6 +46,11 @@ pub static TABLE: HostTable = HostTable {
             ("agent_name", "agentName"),
             ("agent_id", "agentId"),
             ("parent_agent_id", "parentAgentId"),
+            ("initial_prompt", "initialPrompt"),
+            ("stop_reason", "stopReason"),
+            ("agent_display_name", "agentDisplayName"),
+            ("custom_instructions", "customInstructions"),
+            ("error_context", "errorContext"),
         ],
     },
     aliases: &[
@@ -67,20 +72,12 @@ pub static TABLE: HostTable = HostTable {
     limit_ms: Some(30_000),
     entry_ms: 5_000,
     more: &[
-        "initialPrompt",
-        "toolArgs",
-        "toolResult",
-        "stopReason",
         "agent_id",
-        "agentId",
         "agent_type",
         "agentType",
         "parent_agent_id",
-        "parentAgentId",
         "last_assistant_message",
         "lastAssistantMessage",
-        "customInstructions",
-        "errorContext",
     ],
     beside: &[],
     signals: super::signals::read,

@@ -27,7 +27,8 @@ pub const DETAILS: &[Detail] = &[
                 object("model").may(),
                 text("messageID").may(),
                 text("variant").may(),
-                objects("parts"),
+                // Our plugin forwards their words alone, as the prompt.
+                objects("parts").may(),
                 text("prompt"),
             ],
         ],
@@ -46,9 +47,12 @@ pub const DETAILS: &[Detail] = &[
             cannot("ask", "a hook of its own does that").instead(Nearest::At("permission.ask", Answer::Ask)),
             cannot("allow", "a call that is not denied goes by its rules"),
         ]),
-    detail("tool.execute.after", &[CALL, &[text("title"), text("output"), any("metadata")]])
-        .seen(LIVE)
-        .can(&[can(ReplaceOutput, &[Set("output.output", "$output")])]),
+    detail(
+        "tool.execute.after", // Our plugin leaves the output out: it may be long.
+        &[CALL, &[text("title"), text("output").may(), any("metadata")]],
+    )
+    .seen(LIVE)
+    .can(&[can(ReplaceOutput, &[Set("output.output", "$output")])]),
     detail("session.idle", &[SESSION]).seen(LIVE),
     detail("session.error", &[&[text("sessionID").may(), object("error").may()]]).seen(LIVE),
     detail("experimental.session.compacting", &[SESSION]).can(&[

@@ -26,3 +26,5 @@ mod shared;
 mod tables;
 #[cfg(test)]
 mod transcripts;
+#[cfg(test)]
+mod typescript;
