@@ -62,7 +62,7 @@ export function createEventRouteInput<F extends Family>(
     host: envelope.host as FamilyHosts[F],
     nativeEvent: name,
     idempotencyKey: idempotencyKey(event, native, envelope.host),
-    payload: payloadOf<F>(envelope, found.table.payload),
+    payload: projectPayload<F>(envelope, found.table.payload),
     ...(Object.keys(lineage).length > 0 ? { lineage } : {}),
   };
   return { canonical, native };
@@ -90,7 +90,8 @@ function lineageOf(envelope: Envelope): Lineage {
   return Object.fromEntries(Object.entries(found).filter(([, id]) => id !== undefined));
 }
 
-function payloadOf<F extends Family>(
+/** The fields of a family that the host sent, in the family's order. */
+export function projectPayload<F extends Family>(
   envelope: Envelope,
   mappings: { readonly [field: string]: { readonly nativeKey: string; readonly decode: Decode } },
 ): Payload<F> {

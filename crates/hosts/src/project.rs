@@ -82,16 +82,25 @@ pub fn project(host: &str, native_event: Option<&str>, body: &[u8]) -> Projected
 }
 
 pub(crate) fn lower_hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or('0');
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// Returns the idempotency key of the reference: SHA-256 in lower-case hex over `{"event","native","target"}` as
 /// ECMAScript prints it. It names content; two equal events have one key.
 pub fn idempotency_key(family: Family, native: &RawValue, host: &str) -> String {
     let mut hash = Sha256::new();
-    hash.update(format!("{{\"event\":\"{}\",\"native\":", family.as_str()));
-    hash.update(canonical_text(native));
-    hash.update(format!(",\"target\":\"{host}\"}}"));
+    for part in [
+        "{\"event\":\"",
+        family.as_str(),
+        "\",\"native\":",
+        &canonical_text(native),
+        ",\"target\":\"",
+        host,
+        "\"}",
+    ] {
+        hash.update(part);
+    }
     lower_hex(&hash.finalize())
 }
 
@@ -184,8 +193,7 @@ impl<'a> Native<'a> {
     }
 
     fn within(&self, layout: &Layout, key: &str) -> Option<&'a str> {
-        let common = self.table.is_some_and(|table| table.is_common(key));
-        if common || layout.wrappers.is_empty() {
+        if layout.wrappers.is_empty() || self.table.is_some_and(|table| table.is_common(key)) {
             return self.top(key);
         }
         lookup(layout, key, |name| self.top(name))
@@ -254,6 +262,9 @@ fn key_text(quoted: &str) -> Cow<'_, str> {
 
 /// Reads a JSON string.
 pub(crate) fn text_of(value: &str) -> Option<String> {
+    if !value.contains('\\') {
+        return value.strip_prefix('"')?.strip_suffix('"').map(str::to_owned);
+    }
     read_text(serde_json::from_str::<&RawValue>(value).ok()?)
 }
 
