@@ -41,6 +41,7 @@ bench shared=env("HERDBOOK_SHARED", "../shared") runs="400":
 bench-panes shared=env("HERDBOOK_SHARED", "../shared") seconds="20":
     cargo build --release -q -p herdbook-cli -p herdbook-hook
     python3 benches/panes.py {{shared}} "${CARGO_TARGET_DIR:-target}/release/herdbook" "${CARGO_TARGET_DIR:-target}/release/herdbook-hook" --seconds {{seconds}}
+
 # Measure projection beside node and bun, as ratios
 bench-projection shared=env("HERDBOOK_SHARED", "../shared"):
     benches/projection.sh {{shared}}

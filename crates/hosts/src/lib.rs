@@ -3,9 +3,9 @@
 //! Pure: bytes in, values out; it never reads a file, a clock or the environment, and it never guesses what a host
 //! did not say. Start with [`project()`], then a host's table, for example [`claude::TABLE`].
 
-mod app;
 pub mod amp;
 pub mod answer;
+mod app;
 pub mod author;
 pub mod claude;
 pub mod codex;
@@ -27,8 +27,8 @@ pub mod settings;
 pub mod table;
 pub mod transcript;
 
-pub use app::host_of_app;
 pub use answer::{Answer, Nearest, Refusal};
+pub use app::host_of_app;
 pub use detail::{Can, Cannot, Detail, Intent, Key, Shape, Wording};
 pub use ecmascript::canonical_text;
 pub use envelope::{Fault, faults};
