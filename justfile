@@ -42,6 +42,10 @@ bench-panes shared=env("HERDBOOK_SHARED", "../shared") seconds="20":
     cargo build --release -q -p herdbook-cli -p herdbook-hook
     python3 benches/panes.py {{shared}} "${CARGO_TARGET_DIR:-target}/release/herdbook" "${CARGO_TARGET_DIR:-target}/release/herdbook-hook" --seconds {{seconds}}
 
+# Measure projection beside node and bun, as ratios
+bench-projection shared=env("HERDBOOK_SHARED", "../shared"):
+    benches/projection.sh {{shared}}
+
 # Play real clients and count seconds of wrong state, for each source that could know: just truth [SCENARIO...]
 truth *scenarios="--all":
     crates/truth/run.sh "${HERDBOOK_SHARED:-../shared}" {{scenarios}}
@@ -57,3 +61,12 @@ bench-clients *clients:
 # Run conformance cases: just conformance DIR...
 conformance +dirs:
     cargo run --release -p herdbook-conformance -- run {{dirs}}
+
+# Write the generated files anew: the reference, the schema, the TypeScript types and tables
+generate:
+    cargo build -p herdbook-cli
+    target/debug/herdbook reference > docs/reference/events.md
+    target/debug/herdbook reference --format json > docs/reference/events.json
+    target/debug/herdbook schema --lang json-schema > docs/reference/events.schema.json
+    target/debug/herdbook schema --lang ts > clients/ts/src/events.ts
+    target/debug/herdbook schema --lang ts-tables > clients/ts/src/tables.ts

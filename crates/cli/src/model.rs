@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use herdbook_api::v1::{Agent, Item, Pane, Session};
+use herdbook_hosts::HostTable;
 
 /// One session as a person sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -82,7 +83,7 @@ pub const NO_TABLE: &str = "there are no hooks for this agent";
 
 /// True when `install` has hooks for such an agent.
 pub fn is_hookable(agent: &Agent) -> bool {
-    herdbook_hosts::table(&agent.host).is_some()
+    herdbook_hosts::table(&agent.host).is_some_and(HostTable::is_installable)
 }
 
 /// Rows of agents that no hook was seen of: nothing is known but that they run, and since when.

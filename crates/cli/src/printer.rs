@@ -192,6 +192,14 @@ impl Printer {
         self.out.flush()
     }
 
+    /// Prints a document of our own, as it is.
+    ///
+    /// # Errors
+    /// As [`Printer::line`].
+    pub fn document(&mut self, text: &str) -> io::Result<()> {
+        self.out.write_all(text.as_bytes())
+    }
+
     /// Prints one JSON value on a line of its own.
     ///
     /// # Errors

@@ -55,12 +55,17 @@ impl Writer {
                     continue;
                 }
                 b'"' => {
-                    at = string_end(bytes, at);
+                    let is_plain;
+                    (at, is_plain) = string_end(bytes, at);
                     // In an object, what follows a brace or a comma is a key.
                     let is_key = matches!(before, b'{' | b',')
                         && matches!(self.frames.last(), Some(Frame::Object { .. }));
                     let key_start = self.out.len();
-                    write_string(&text[start..at], &mut self.out);
+                    if is_plain {
+                        self.out.push_str(&text[start..at]);
+                    } else {
+                        write_string(&text[start..at], &mut self.out);
+                    }
                     if is_key {
                         self.members.push(Written { key: key_start..self.out.len(), end: 0 });
                     }
@@ -186,17 +191,17 @@ fn array_index(quoted: &str) -> Option<u32> {
     digits.parse().ok().filter(|index| *index < u32::MAX)
 }
 
-/// Returns the end of the string that begins at `at`. The text is valid JSON.
-fn string_end(bytes: &[u8], at: usize) -> usize {
-    let mut at = at + 1;
-    while let Some(&byte) = bytes.get(at) {
-        match byte {
-            b'"' => return at + 1,
-            b'\\' => at += 2,
-            _ => at += 1,
+/// Returns the end of the string that begins at `at`, and whether it has no escapes. The text is valid JSON.
+fn string_end(bytes: &[u8], at: usize) -> (usize, bool) {
+    let (mut at, mut is_plain) = (at + 1, true);
+    while let Some(next) = bytes[at..].iter().position(|byte| matches!(byte, b'"' | b'\\')) {
+        if bytes[at + next] == b'"' {
+            return (at + next + 1, is_plain);
         }
+        is_plain = false;
+        at += next + 2;
     }
-    bytes.len()
+    (bytes.len(), is_plain)
 }
 
 fn write_number(text: &str, out: &mut String) {
@@ -212,11 +217,8 @@ fn write_number(text: &str, out: &mut String) {
     }
 }
 
+/// Writes a string that has escapes.
 fn write_string(quoted: &str, out: &mut String) {
-    if !quoted.contains('\\') {
-        out.push_str(quoted);
-        return;
-    }
     for piece in pieces(quoted) {
         match piece {
             Piece::Plain(text) => out.push_str(text),

@@ -3,14 +3,19 @@
 //! Pure: bytes in, values out; it never reads a file, a clock or the environment, and it never guesses what a host
 //! did not say. Start with [`project()`], then a host's table, for example [`claude::TABLE`].
 
+pub mod amp;
+pub mod answer;
 mod app;
+pub mod author;
 pub mod claude;
 pub mod codex;
 pub mod copilot;
 pub mod cursor;
+pub mod detail;
 pub mod detector;
 pub mod droid;
 mod ecmascript;
+mod envelope;
 pub mod gemini;
 mod json;
 mod news;
@@ -22,8 +27,11 @@ pub mod settings;
 pub mod table;
 pub mod transcript;
 
+pub use answer::{Answer, Nearest, Refusal};
 pub use app::host_of_app;
+pub use detail::{Can, Cannot, Detail, Intent, Key, Shape, Wording};
 pub use ecmascript::canonical_text;
+pub use envelope::{Fault, faults};
 pub use json::MAX_DEPTH;
 pub use news::{News, is_beside, news};
 pub use observe::observe;
@@ -38,11 +46,17 @@ pub const HOSTS: &[&HostTable] = &[
     &claude::TABLE,
     &codex::TABLE,
     &cursor::TABLE,
+    &amp::TABLE,
     &gemini::TABLE,
     &copilot::TABLE,
     &opencode::TABLE,
     &droid::TABLE,
 ];
+
+/// The hosts that `install` has hooks for.
+pub fn installable() -> impl Iterator<Item = &'static HostTable> {
+    HOSTS.iter().copied().filter(|table| table.is_installable())
+}
 
 /// Returns the table of a host, or nothing for a host that is not known.
 pub fn table(host: &str) -> Option<&'static HostTable> {

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use herdbook_events::CanonicalEvent;
 use herdbook_events::canonical::{for_each_member, read_text};
 
+use crate::detail::Detail;
 use crate::{HOSTS, HostTable};
 
 /// So many new keys of one call are told: a payload may be made of nothing else.
@@ -29,7 +30,7 @@ pub struct News {
 }
 
 /// Returns what the host's table does not know of an event: top-level keys that are neither in [`HostTable::common`]
-/// nor in [`HostTable::keys`] nor read by a mapping; and the client's version.
+/// nor in its details nor in [`HostTable::more`] nor read by a mapping; and the client's version.
 pub fn news(event: &CanonicalEvent) -> News {
     let is_beside = event.native_event.as_deref().is_some_and(|name| is_beside(&event.host, name));
     let known = known(&event.host).filter(|_| !is_beside);
@@ -66,7 +67,8 @@ fn keys(table: &'static HostTable) -> HashSet<&'static str> {
         [identity.event, identity.session, identity.turn, identity.agent, identity.parent, identity.tool_use];
     let mapped = table.events.iter().flat_map(|event| event.mappings()).map(|mapping| mapping.key);
     let told = lists.into_iter().flatten().copied().chain(identity.roots);
-    let plain: Vec<&str> = table.common.iter().chain(table.keys).copied().chain(mapped).chain(told).collect();
+    let carried = table.details.iter().flat_map(Detail::keys).chain(table.common).map(|key| key.name);
+    let plain: Vec<&str> = carried.chain(table.more.iter().copied()).chain(mapped).chain(told).collect();
     let respelled = plain.iter().filter_map(|key| table.layout.respelled(key));
     plain.iter().copied().chain(respelled).chain(table.layout.wrappers.iter().copied()).collect()
 }

@@ -9,7 +9,7 @@ use herdbook_events::{
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use crate::cursor;
+use crate::HOSTS;
 use crate::ecmascript::{canonical_text, decode_string};
 use crate::json::{Compact, compact};
 use crate::table::{Decode, HostTable, Identity, Layout, Mapping};
@@ -82,16 +82,25 @@ pub fn project(host: &str, native_event: Option<&str>, body: &[u8]) -> Projected
 }
 
 pub(crate) fn lower_hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or('0');
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// Returns the idempotency key of the reference: SHA-256 in lower-case hex over `{"event","native","target"}` as
 /// ECMAScript prints it. It names content; two equal events have one key.
 pub fn idempotency_key(family: Family, native: &RawValue, host: &str) -> String {
     let mut hash = Sha256::new();
-    hash.update(format!("{{\"event\":\"{}\",\"native\":", family.as_str()));
-    hash.update(canonical_text(native));
-    hash.update(format!(",\"target\":\"{host}\"}}"));
+    for part in [
+        "{\"event\":\"",
+        family.as_str(),
+        "\",\"native\":",
+        &canonical_text(native),
+        ",\"target\":\"",
+        host,
+        "\"}",
+    ] {
+        hash.update(part);
+    }
     lower_hex(&hash.finalize())
 }
 
@@ -110,6 +119,19 @@ pub fn cwd(event: &CanonicalEvent) -> Option<String> {
 pub(crate) fn native_at<'a>(event: &'a CanonicalEvent, key: &str) -> Option<&'a str> {
     let layout = crate::table(&event.host).map_or(&Layout::FLAT, |table| &table.layout);
     lookup(layout, key, |name| member(event.native.get(), name))
+}
+
+/// Returns the value under a key as its host lays its keys out, and the key as it is spelled there.
+pub(crate) fn spelled<'a>(
+    event: &'a CanonicalEvent,
+    table: &HostTable,
+    key: &'static str,
+) -> Option<(&'static str, &'a str)> {
+    let within = |key: &'static str| {
+        let layout = if table.is_common(key) { &Layout::FLAT } else { &table.layout };
+        Some((key, lookup(layout, key, |name| member(event.native.get(), name))?))
+    };
+    within(key).or_else(|| within(table.layout.respelled(key)?))
 }
 
 /// Looks a key up inside the wrappers of an event, or beside them where it has none.
@@ -150,9 +172,10 @@ impl<'a> Native<'a> {
             .iter()
             .map(|member| (key_text(&read.text[member.key.clone()]), &read.text[member.value.clone()]))
             .collect();
-        // Cursor also runs the hooks in Claude Code's settings, but marks its payloads (case F-035).
-        if members.iter().any(|(key, _)| key == "cursor_version") {
-            return Native { host: cursor::TABLE.host, table: Some(&cursor::TABLE), members };
+        let is_marked =
+            |table: &&&HostTable| table.mark.is_some_and(|mark| members.iter().any(|(key, _)| key == mark));
+        if let Some(table) = HOSTS.iter().find(is_marked) {
+            return Native { host: table.host, table: Some(table), members };
         }
         Native { host: adapter, table: crate::table(adapter), members }
     }
@@ -170,8 +193,7 @@ impl<'a> Native<'a> {
     }
 
     fn within(&self, layout: &Layout, key: &str) -> Option<&'a str> {
-        let common = self.table.is_some_and(|table| table.common.contains(&key));
-        if common || layout.wrappers.is_empty() {
+        if layout.wrappers.is_empty() || self.table.is_some_and(|table| table.is_common(key)) {
             return self.top(key);
         }
         lookup(layout, key, |name| self.top(name))
@@ -240,6 +262,9 @@ fn key_text(quoted: &str) -> Cow<'_, str> {
 
 /// Reads a JSON string.
 pub(crate) fn text_of(value: &str) -> Option<String> {
+    if !value.contains('\\') {
+        return value.strip_prefix('"')?.strip_suffix('"').map(str::to_owned);
+    }
     read_text(serde_json::from_str::<&RawValue>(value).ok()?)
 }
 

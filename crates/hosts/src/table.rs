@@ -2,6 +2,7 @@
 
 use herdbook_events::{CanonicalEvent, Family, Field, Origin};
 
+use crate::detail::{Detail, Key};
 use crate::observe::Reading;
 
 /// How a native value becomes the value of a payload field (reference: decodes).
@@ -220,6 +221,8 @@ pub enum Form {
     OwnFile,
     /// A plugin file of our own. Its text holds `@@COMMAND@@` where the command goes, as a JSON string.
     Plugin(&'static str),
+    /// Nothing is ever registered there, for this reason.
+    Never(&'static str),
 }
 
 /// A setting of a host's own that switches all hooks off.
@@ -270,8 +273,16 @@ pub struct HostTable {
     pub host: &'static str,
     /// The name for people.
     pub title: &'static str,
+    /// What its table describes: a version of its client, or the date of its documents.
+    pub documented: &'static str,
+    /// What becomes of what a hook was asked about when the hook fails.
+    pub on_failure: &'static str,
+    /// The same, when it takes too long.
+    pub on_timeout: &'static str,
     /// Keys every event may carry.
-    pub common: &'static [&'static str],
+    pub common: &'static [Key],
+    /// A key that only its own payloads have: it also runs the hooks in other hosts' settings (case F-035).
+    pub mark: Option<&'static str>,
     /// Keys that say what an event belongs to.
     pub identity: Identity,
     /// How the keys lie in what it sends.
@@ -284,8 +295,9 @@ pub struct HostTable {
     pub limit_ms: Option<u32>,
     /// The time-out that our entries ask for, in milliseconds.
     pub entry_ms: u32,
-    /// Keys that only some events carry, mapped or not. A key in neither list is news.
-    pub keys: &'static [&'static str],
+    /// Keys that are known beyond those of the events: other spellings, wrappers, and what was seen of real clients. A
+    /// key in no list is news.
+    pub more: &'static [&'static str],
     /// Names of calls that are read although they are no hook events.
     pub beside: &'static [&'static str],
     /// What an event says about waiting.
@@ -296,6 +308,8 @@ pub struct HostTable {
     pub transcripts: Option<Transcripts>,
     /// How `install` registers its hooks.
     pub setup: Setup,
+    /// What its events carry and what it can be told: one row an event, in the same order.
+    pub details: &'static [Detail],
     /// All native events.
     pub events: &'static [NativeEvent],
 }
@@ -308,6 +322,33 @@ impl HostTable {
             let (_, own) = self.aliases.iter().find(|(alias, _)| same(alias))?;
             self.events.iter().find(|event| event.name == *own)
         })
+    }
+
+    /// Returns what is known of an event beyond its mapping.
+    pub fn detail(&self, event: &NativeEvent) -> Option<&'static Detail> {
+        self.details.iter().find(|detail| detail.event == event.name)
+    }
+
+    /// Returns the versions of its client that were seen, the oldest first.
+    pub fn seen(&self) -> Vec<&'static str> {
+        let mut versions: Vec<&str> = Vec::new();
+        for version in self.details.iter().flat_map(|detail| detail.seen) {
+            if !versions.contains(version) {
+                versions.push(version);
+            }
+        }
+        versions.sort_unstable();
+        versions
+    }
+
+    /// True when every event may carry this key.
+    pub fn is_common(&self, key: &str) -> bool {
+        self.common.iter().any(|common| common.name == key)
+    }
+
+    /// True when `install` has hooks for it.
+    pub fn is_installable(&self) -> bool {
+        !matches!(self.setup.form, Form::Never(_))
     }
 
     /// Returns the time-out in milliseconds that our entry of an event asks for: never more than the host grants.

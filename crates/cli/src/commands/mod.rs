@@ -13,6 +13,8 @@ mod normalize;
 mod pin;
 mod popup;
 mod queue;
+mod reference;
+mod schema;
 mod screens;
 mod settle;
 mod skip;
@@ -70,6 +72,8 @@ pub enum Command {
     Doctor(doctor::Args),
     Normalize(normalize::Args),
     Screens(screens::Args),
+    Schema(schema::Args),
+    Reference(reference::Args),
     Hook(hook::Args),
     Demo(demo::Args),
     StandIn(stand_in::Args),
@@ -101,6 +105,8 @@ impl Command {
             Command::Doctor(args) => doctor::run(&args, context),
             Command::Normalize(args) => normalize::run(&args, context),
             Command::Screens(args) => screens::run(&args, context),
+            Command::Schema(args) => schema::run(&args, context),
+            Command::Reference(args) => reference::run(&args, context),
             // Only its help comes this far.
             Command::Hook(_) => Ok(Exit::Ok),
             Command::Demo(_) => demo::run(context),

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, BufReader};
 
 use herdbook_events::{CanonicalEvent, Family, Lineage, Payload};
-use herdbook_hosts::{Projected, project};
+use herdbook_hosts::{Projected, faults, news, project};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -25,6 +25,9 @@ pub struct Args {
     /// The native event name, for hosts whose payload does not name it
     #[arg(long, value_name = "NAME")]
     event: Option<String>,
+    /// Also name, on stderr, what a payload lacks of what its host promises, or has in another shape
+    #[arg(long)]
+    check: bool,
 }
 
 /// One line of output.
@@ -83,7 +86,12 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
         }
         lines += 1;
         match project(&args.host, args.event.as_deref(), text) {
-            Projected::Event(event) => context.printer.json(&CanonicalLine::of(&event))?,
+            Projected::Event(event) => {
+                context.printer.json(&CanonicalLine::of(&event))?;
+                if args.check {
+                    warn(context.printer, number, &event);
+                }
+            }
             Projected::Unreadable(salvage) => {
                 bad += 1;
                 complain(context.printer, number, &salvage.error);
@@ -96,6 +104,18 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
 fn warn_unknown_host(printer: &mut Printer, host: &str) {
     let known: Vec<&str> = herdbook_hosts::HOSTS.iter().map(|table| table.host).collect();
     let words = format!("host '{host}' is not known, so no field is mapped; known are {}", known.join(", "));
+    printer.say(&Line::new().styled("warning:", Style::Alarm).own(" ").text(&words, Style::Plain));
+}
+
+/// Names the faults of one line's payload, with the client's version where it tells it.
+fn warn(printer: &mut Printer, number: u64, event: &CanonicalEvent) {
+    let faults: Vec<String> = faults(event).iter().map(ToString::to_string).collect();
+    if faults.is_empty() {
+        return;
+    }
+    let version = news(event).version.map_or(String::new(), |version| format!(" {version}"));
+    let name = event.native_event.as_deref().unwrap_or_default();
+    let words = format!("line {number}: '{name}' of {}{version}: {}", event.host, faults.join(", "));
     printer.say(&Line::new().styled("warning:", Style::Alarm).own(" ").text(&words, Style::Plain));
 }
 

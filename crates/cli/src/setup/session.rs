@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValuesParser;
-use herdbook_hosts::HOSTS;
+use herdbook_hosts::installable;
 use herdbook_machine::private_dir;
 use herdbook_wire::paths::{private_dir as private_state, state_dir};
 
@@ -25,7 +25,7 @@ const TMUX: &str = "tmux";
 #[derive(Debug, Default, clap::Args)]
 pub struct Options {
     /// Which: claude, codex, …, or tmux. None: every agent that is installed here
-    #[arg(value_name = "HOST", value_parser = PossibleValuesParser::new(HOSTS.iter().map(|table| table.host).chain([TMUX])), hide_possible_values = true)]
+    #[arg(value_name = "HOST", value_parser = PossibleValuesParser::new(installable().map(|table| table.host).chain([TMUX])), hide_possible_values = true)]
     pub hosts: Vec<String>,
     /// In the settings of a project (by default the one in this folder), not in your own
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".")]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use herdbook_hosts::{HOSTS, HostTable};
+use herdbook_hosts::{HostTable, installable};
 
 use super::config_folder;
 use super::program;
@@ -65,9 +65,9 @@ pub fn targets(
             })
         })
         .transpose()?;
-    let named = |table: &&&HostTable| hosts.is_empty() || hosts.iter().any(|host| host == table.host);
+    let named = |table: &&HostTable| hosts.is_empty() || hosts.iter().any(|host| host == table.host);
     let mut targets = Vec::new();
-    for table in HOSTS.iter().filter(named) {
+    for table in installable().filter(named) {
         let setup = &table.setup;
         let moved = setup.home.var.and_then(|name| {
             let (_, value) = env.host_homes.iter().find(|(known, _)| *known == name)?;

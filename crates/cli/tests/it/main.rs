@@ -13,6 +13,7 @@ mod lifecycle;
 mod listing;
 mod next;
 mod normalize;
+mod reference;
 mod screens;
 mod stats;
 mod support;

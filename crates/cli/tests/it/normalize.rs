@@ -91,3 +91,16 @@ fn an_unknown_host_is_warned_about_once() {
             .starts_with(r#"{"event":null,"host":"acme","nativeEvent":null,"payload":{},"native":{"a":1}}"#)
     );
 }
+
+#[test]
+fn what_a_payload_lacks_is_named_beside_its_event_on_demand() {
+    let env = TestEnv::new();
+    let payload = br#"{"conversation_id":"c","hook_event_name":"stop","cursor_version":"3.18.25","workspace_roots":[],"user_email":null,"status":1}"#;
+    let ran = env.run_with(&["normalize", "--host", "cursor", "--check"], payload);
+    assert_eq!(ran.code, 0);
+    assert!(ran.stdout.starts_with(r#"{"event":"stop","host":"cursor","#), "{}", ran.stdout);
+    let words = "warning: line 1: 'stop' of cursor 3.18.25: 'status' is no string, 'loop_count' is missing\n";
+    assert_eq!(ran.stderr, words);
+    let silent = env.run_with(&["normalize", "--host", "cursor"], payload);
+    assert_eq!(silent.stderr, "");
+}

@@ -1,6 +1,7 @@
 //! Claude Code.
 
 pub mod agents;
+mod details;
 pub mod signals;
 mod table;
 

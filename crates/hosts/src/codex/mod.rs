@@ -1,5 +1,6 @@
 //! Codex.
 
+mod details;
 pub mod signals;
 mod table;
 

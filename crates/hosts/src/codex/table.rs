@@ -2,6 +2,7 @@
 
 use herdbook_events::{Family, Field::*};
 
+use crate::detail::text;
 use crate::table::{
     Form, Home, HostTable, Identity, Layout, Mapping, Setup, Transcripts, Unit, is, on, outside,
 };
@@ -25,7 +26,11 @@ const STOPPED: &[Mapping] =
 pub static TABLE: HostTable = HostTable {
     host: "codex",
     title: "Codex",
-    common: &["session_id", "transcript_path", "cwd", "hook_event_name"],
+    documented: "0.147.0, with documents of 2026-09",
+    on_failure: "goes on",
+    on_timeout: "goes on",
+    common: &[text("session_id"), text("transcript_path").or_null(), text("cwd"), text("hook_event_name")],
+    mark: None,
     identity: Identity {
         // `type`, `thread-id` and `turn-id` are the notify program's spelling.
         event: &["hook_event_name", "type"],
@@ -41,24 +46,7 @@ pub static TABLE: HostTable = HostTable {
     folds_case: false,
     limit_ms: Some(600_000),
     entry_ms: 5_000,
-    keys: &[
-        "model",
-        "permission_mode",
-        "source",
-        "agent_id",
-        "agent_type",
-        "turn_id",
-        "prompt",
-        "tool_name",
-        "tool_input",
-        "tool_use_id",
-        "tool_response",
-        "agent_transcript_path",
-        "stop_hook_active",
-        "last_assistant_message",
-        "trigger",
-        "reason",
-    ],
+    more: &[],
     // The older `notify`.
     beside: &["agent-turn-complete"],
     signals: super::signals::read,
@@ -73,6 +61,7 @@ pub static TABLE: HostTable = HostTable {
         caution: None,
         switch: None,
     },
+    details: super::details::DETAILS,
     events: &[
         on("SessionStart", Family::SessionStart, &[CONTEXT, MODEL, &[is(Source, "source")]]),
         on("UserPromptSubmit", Family::PromptSubmit, &[CONTEXT, MODEL, &[is(Prompt, "prompt")]]).blocks(),

@@ -1,5 +1,6 @@
 //! GitHub Copilot CLI.
 
+mod details;
 pub mod signals;
 mod table;
 

@@ -3,10 +3,11 @@
 //! The spelling of an event's name in the settings decides how the payload is spelled. We register the PascalCase
 //! names: their payloads have snake_case keys, name themselves, and call tools by Claude's names (`Bash` for `bash`).
 //! Seen in 1.0.102: the payloads of `Notification` and `PermissionRequest` stay in camelCase all the same; the former
-//! names itself, the latter does not. Both spellings are read.
+//! names itself, the latter does not. Both spellings are read; in camelCase the time is a number, else a text.
 
 use herdbook_events::{Family, Field::*};
 
+use crate::detail::{any, text};
 use crate::table::{
     Form, Home, HostTable, Identity, Layout, Mapping, Setup, Switch, Transcripts, is, on, outside,
 };
@@ -19,7 +20,11 @@ const TRANSCRIPT: &[Mapping] = &[is(TranscriptPath, "transcript_path")];
 pub static TABLE: HostTable = HostTable {
     host: "copilot",
     title: "GitHub Copilot CLI",
-    common: &["hook_event_name", "session_id", "timestamp", "cwd"],
+    documented: "1.0.78",
+    on_failure: "a tool call is denied; everything else goes on",
+    on_timeout: "goes on",
+    common: &[text("hook_event_name").may(), text("session_id").may(), any("timestamp"), text("cwd")],
+    mark: None,
     identity: Identity {
         event: &["hook_event_name"],
         session: &["session_id"],
@@ -41,6 +46,11 @@ pub static TABLE: HostTable = HostTable {
             ("agent_name", "agentName"),
             ("agent_id", "agentId"),
             ("parent_agent_id", "parentAgentId"),
+            ("initial_prompt", "initialPrompt"),
+            ("stop_reason", "stopReason"),
+            ("agent_display_name", "agentDisplayName"),
+            ("custom_instructions", "customInstructions"),
+            ("error_context", "errorContext"),
         ],
     },
     aliases: &[
@@ -61,50 +71,13 @@ pub static TABLE: HostTable = HostTable {
     folds_case: false,
     limit_ms: Some(30_000),
     entry_ms: 5_000,
-    keys: &[
-        "sessionId",
-        "source",
-        "initial_prompt",
-        "initialPrompt",
-        "reason",
-        "prompt",
-        "tool_name",
-        "toolName",
-        "tool_input",
-        "toolArgs",
-        "toolInput",
-        "tool_result",
-        "toolResult",
-        "error",
-        "transcript_path",
-        "transcriptPath",
-        "stop_reason",
-        "stopReason",
-        "stop_hook_active",
-        "agent_name",
-        "agentName",
-        "agent_display_name",
-        "agentDisplayName",
-        "agentDescription",
+    more: &[
         "agent_id",
-        "agentId",
         "agent_type",
         "agentType",
         "parent_agent_id",
-        "parentAgentId",
         "last_assistant_message",
         "lastAssistantMessage",
-        "trigger",
-        "custom_instructions",
-        "customInstructions",
-        "hookName",
-        "permissionSuggestions",
-        "message",
-        "title",
-        "notification_type",
-        "error_context",
-        "errorContext",
-        "recoverable",
     ],
     beside: &[],
     signals: super::signals::read,
@@ -119,6 +92,7 @@ pub static TABLE: HostTable = HostTable {
         caution: None,
         switch: Some(Switch { path: &["disableAllHooks"], off: true, shown: "disableAllHooks" }),
     },
+    details: super::details::DETAILS,
     events: &[
         on("SessionStart", Family::SessionStart, &[CONTEXT, &[is(Source, "source")]]),
         on("SessionEnd", Family::SessionEnd, &[CONTEXT, &[is(Reason, "reason")]]),

@@ -1,5 +1,6 @@
 //! Cursor.
 
+mod details;
 pub mod signals;
 mod table;
 

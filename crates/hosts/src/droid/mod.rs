@@ -1,5 +1,6 @@
 //! Droid, the agent of Factory.
 
+mod details;
 pub mod signals;
 mod table;
 

@@ -2,6 +2,7 @@
 
 use herdbook_events::{Family, Field::*};
 
+use crate::detail::text;
 use crate::table::{Form, Home, HostTable, Identity, Layout, Mapping, Setup, Unit, is, on, outside};
 
 /// What every event carries. There is no model, turn, subagent or tool use id.
@@ -18,7 +19,17 @@ const STOPPED: &[Mapping] = &[is(Reentry, "stop_hook_active")];
 pub static TABLE: HostTable = HostTable {
     host: "droid",
     title: "Droid",
-    common: &["session_id", "transcript_path", "cwd", "permission_mode", "hook_event_name"],
+    documented: "documents of 2026-07-24",
+    on_failure: "goes on",
+    on_timeout: "goes on",
+    common: &[
+        text("session_id"),
+        text("transcript_path"),
+        text("cwd"),
+        text("permission_mode"),
+        text("hook_event_name"),
+    ],
+    mark: None,
     identity: Identity {
         event: &["hook_event_name"],
         session: &["session_id"],
@@ -33,18 +44,7 @@ pub static TABLE: HostTable = HostTable {
     folds_case: false,
     limit_ms: None,
     entry_ms: 5_000,
-    keys: &[
-        "source",
-        "reason",
-        "prompt",
-        "tool_name",
-        "tool_input",
-        "tool_response",
-        "message",
-        "stop_hook_active",
-        "trigger",
-        "custom_instructions",
-    ],
+    more: &[],
     beside: &[],
     signals: super::signals::read,
     pid_var: None,
@@ -58,6 +58,7 @@ pub static TABLE: HostTable = HostTable {
         caution: None,
         switch: None,
     },
+    details: super::details::DETAILS,
     events: &[
         on("SessionStart", Family::SessionStart, &[CONTEXT, &[is(Source, "source")]]),
         on("SessionEnd", Family::SessionEnd, &[CONTEXT, &[is(Reason, "reason")]]),

@@ -1,5 +1,6 @@
 //! Gemini CLI.
 
+mod details;
 pub mod signals;
 mod table;
 

@@ -2,6 +2,7 @@
 
 use herdbook_events::{Family, Field::*};
 
+use crate::detail::text;
 use crate::table::{
     Form, Home, HostTable, Identity, Layout, Mapping, Setup, Switch, Transcripts, Unit, is, on, outside,
 };
@@ -16,7 +17,17 @@ const STOPPED: &[Mapping] = &[is(Reentry, "stop_hook_active"), is(LastAssistantM
 pub static TABLE: HostTable = HostTable {
     host: "gemini",
     title: "Gemini CLI",
-    common: &["session_id", "transcript_path", "cwd", "hook_event_name", "timestamp"],
+    documented: "0.56.0-nightly",
+    on_failure: "goes on",
+    on_timeout: "the hook is ended and the agent goes on",
+    common: &[
+        text("session_id"),
+        text("transcript_path"),
+        text("cwd"),
+        text("hook_event_name"),
+        text("timestamp"),
+    ],
+    mark: None,
     identity: Identity {
         event: &["hook_event_name"],
         session: &["session_id"],
@@ -31,24 +42,7 @@ pub static TABLE: HostTable = HostTable {
     folds_case: false,
     limit_ms: Some(60_000),
     entry_ms: 5_000,
-    keys: &[
-        "source",
-        "reason",
-        "prompt",
-        "prompt_response",
-        "stop_hook_active",
-        "tool_name",
-        "tool_input",
-        "mcp_context",
-        "original_request_name",
-        "tool_response",
-        "trigger",
-        "notification_type",
-        "message",
-        "details",
-        "llm_request",
-        "llm_response",
-    ],
+    more: &[],
     beside: &[],
     signals: super::signals::read,
     pid_var: None,
@@ -66,6 +60,7 @@ pub static TABLE: HostTable = HostTable {
             shown: "hooksConfig.enabled = false",
         }),
     },
+    details: super::details::DETAILS,
     events: &[
         on("SessionStart", Family::SessionStart, &[CONTEXT, &[is(Source, "source")]]),
         on("SessionEnd", Family::SessionEnd, &[CONTEXT, &[is(Reason, "reason")]]).never(

@@ -1,5 +1,6 @@
 //! OpenCode.
 
+mod details;
 pub mod signals;
 mod table;
 

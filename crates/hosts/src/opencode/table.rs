@@ -6,6 +6,7 @@
 
 use herdbook_events::{Family, Field::*};
 
+use crate::detail::text;
 use crate::table::{Form, Home, HostTable, Identity, Layout, Mapping, Setup, is, on, outside};
 
 const CONTEXT: &[Mapping] = &[is(SessionId, "sessionID"), is(Cwd, "directory")];
@@ -19,7 +20,11 @@ const NO_USE: &str = "says nothing about a session's state";
 pub static TABLE: HostTable = HostTable {
     host: "opencode",
     title: "OpenCode",
-    common: &["hook_event_name", "directory"],
+    documented: "plugin 1.18.33, SDK 1.19.3",
+    on_failure: "what it was asked about fails",
+    on_timeout: "there is no limit: it hangs the agent",
+    common: &[text("hook_event_name"), text("directory")],
+    mark: None,
     identity: Identity {
         // `type` is the bus event's own name.
         event: &["hook_event_name", "type"],
@@ -37,46 +42,10 @@ pub static TABLE: HostTable = HostTable {
     folds_case: false,
     limit_ms: None,
     entry_ms: 5_000,
-    keys: &[
-        "type",
+    more: &[
         "properties",
         "input",
-        "output",
-        "sessionID",
-        "info",
-        "agent",
-        "model",
-        "messageID",
-        "variant",
         "message",
-        "parts",
-        "prompt",
-        "tool",
-        "callID",
-        "args",
-        "title",
-        "metadata",
-        "error",
-        "id",
-        "permission",
-        "patterns",
-        "always",
-        "pattern",
-        "requestID",
-        "reply",
-        "permissionID",
-        "response",
-        "questions",
-        "answers",
-        "status",
-        "part",
-        "delta",
-        "command",
-        "arguments",
-        "cwd",
-        "todos",
-        "file",
-        "event",
         // Ours: so many events were not forwarded before this one, because the commands before them hung.
         crate::news::DROPPED_KEY,
     ],
@@ -96,6 +65,7 @@ pub static TABLE: HostTable = HostTable {
         ),
         switch: None,
     },
+    details: super::details::DETAILS,
     events: &[
         on("session.created", Family::SessionStart, &[CONTEXT]),
         on("session.deleted", Family::SessionEnd, &[CONTEXT]),

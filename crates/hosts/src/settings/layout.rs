@@ -49,7 +49,7 @@ impl Layout {
             Form::OwnFile => {
                 Layout { typed: true, command: "bash", timeout: "timeoutSec", own_file: true, ..flat }
             }
-            Form::Entries | Form::Plugin(_) => flat,
+            Form::Entries | Form::Plugin(_) | Form::Never(_) => flat,
         }
     }
 

@@ -98,10 +98,11 @@ struct Wanted {
 }
 
 /// Returns the events that are registered with a client of that version; without a version, only those that every
-/// version knows. An unknown name may void the whole file (hosts NOTES 10).
+/// version knows; none where nothing is ever registered. An unknown name may void the whole file (hosts NOTES 10).
 pub fn events<'a>(table: &'a HostTable, version: Option<&'a str>) -> impl Iterator<Item = &'a NativeEvent> {
     table.events.iter().filter(move |event| {
-        event.install == Install::Always
+        table.is_installable()
+            && event.install == Install::Always
             && event.since.is_none_or(|since| version.is_some_and(|version| knows(version, since)))
     })
 }

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use herdbook_hosts::canonical_text;
+use herdbook_events::Family;
+use herdbook_hosts::{HOSTS, HostTable, NativeEvent, Projected, canonical_text, project};
 use serde_json::value::RawValue;
 
 const TEXTS: usize = 20_000;
@@ -131,14 +132,28 @@ impl Maker {
     }
 }
 
+/// Runs a script on lines, and returns the lines it prints; nothing where there is no node.
+fn node(test: &str, script: &str, texts: &[String]) -> Option<Vec<String>> {
+    #[expect(clippy::disallowed_methods, reason = "the test asks a real ECMAScript engine")]
+    let node = Command::new("node").args(["-e", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let Ok(mut node) = node else {
+        println!("skipped: {test}: no node");
+        return None;
+    };
+    let mut stdin = node.stdin.take().unwrap();
+    // Node reads to the end before it prints, so writing all of it cannot block for good.
+    stdin.write_all((texts.join("\n") + "\n").as_bytes()).unwrap();
+    drop(stdin);
+    let printed = node.wait_with_output().unwrap();
+    assert!(printed.status.success());
+    let printed = String::from_utf8(printed.stdout).unwrap();
+    let lines: Vec<String> = printed.lines().map(str::to_owned).collect();
+    assert_eq!(lines.len(), texts.len());
+    Some(lines)
+}
+
 #[test]
 fn random_texts_print_as_node_prints_them() {
-    #[expect(clippy::disallowed_methods, reason = "the test asks a real ECMAScript engine")]
-    let node = Command::new("node").args(["-e", SCRIPT]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-    let Ok(mut node) = node else {
-        println!("skipped: random_texts_print_as_node_prints_them: no node");
-        return;
-    };
     let mut maker = Maker(0x9E37_79B9_7F4A_7C15);
     let texts: Vec<String> = (0..TEXTS)
         .map(|_| {
@@ -147,21 +162,57 @@ fn random_texts_print_as_node_prints_them() {
             text
         })
         .collect();
-    let mut stdin = node.stdin.take().unwrap();
-    // Node reads to the end before it prints, so writing all of it cannot block for good.
-    stdin.write_all((texts.join("\n") + "\n").as_bytes()).unwrap();
-    drop(stdin);
-    let printed = node.wait_with_output().unwrap();
-    assert!(printed.status.success());
-    let printed = String::from_utf8(printed.stdout).unwrap();
-    let expected: Vec<&str> = printed.lines().collect();
-    assert_eq!(expected.len(), TEXTS);
+    let Some(printed) = node("random_texts_print_as_node_prints_them", SCRIPT, &texts) else { return };
     let mut changed = 0;
-    for (text, expected) in texts.iter().zip(expected) {
+    for (text, expected) in texts.iter().zip(printed) {
         let value = RawValue::from_string(text.clone()).unwrap();
         assert_eq!(canonical_text(&value), expected, "{text}");
-        changed += usize::from(text != expected);
+        changed += usize::from(*text != expected);
     }
     println!("{TEXTS} texts equal, {changed} of them were not in canonical form");
     assert!(changed > TEXTS / 4);
+}
+
+/// The reference's key, in its own language.
+const KEY_SCRIPT: &str = "const { createHash } = require('node:crypto');
+const lines = require('fs').readFileSync(0, 'utf8').split('\\n'); lines.pop();
+process.stdout.write(lines.map((line) => {
+  const [event, target, native] = [0, 1, 2].map((place) => line.split('\\x1f')[place]);
+  const text = JSON.stringify({ event, native: JSON.parse(native), target });
+  return createHash('sha256').update(text, 'utf8').digest('hex') + '\\n';
+}).join(''))";
+
+#[test]
+fn keys_of_random_envelopes_are_the_references() {
+    let mut maker = Maker(0xD1B5_4A32_D192_ED03);
+    let events: Vec<(&'static HostTable, &'static NativeEvent)> = HOSTS
+        .iter()
+        .flat_map(|table| table.events.iter().map(|event| (*table, event)))
+        .filter(|(_, event)| event.family.is_some())
+        .collect();
+    let (mut asked, mut ours) = (Vec::new(), Vec::new());
+    for place in 0..TEXTS / 2 {
+        let (table, event) = events[place % events.len()];
+        let mut native = format!("{{\"{}\":\"{}\"", table.identity.event[0], event.name);
+        for _ in 0..maker.below(6) {
+            native.push_str(&format!(",{}{}:", maker.white(), maker.key()));
+            maker.value(3, &mut native);
+        }
+        native.push('}');
+        let Projected::Event(projected) = project(table.host, Some(event.name), native.as_bytes()) else {
+            panic!("{native}")
+        };
+        // A random key may have been a name of its own.
+        let Some(family) = projected.event.map(Family::as_str) else { continue };
+        asked.push(format!("{family}\u{1f}{}\u{1f}{native}", projected.host));
+        ours.push(projected.idempotency_key.unwrap());
+    }
+    let Some(theirs) = node("keys_of_random_envelopes_are_the_references", KEY_SCRIPT, &asked) else {
+        return;
+    };
+    for ((envelope, ours), theirs) in asked.iter().zip(&ours).zip(&theirs) {
+        assert_eq!(ours, theirs, "{envelope}");
+    }
+    println!("{} keys equal, over {} native events", ours.len(), events.len());
+    assert!(ours.len() > TEXTS / 3);
 }

@@ -1,7 +1,13 @@
 //! Tests of the host tables and the projection against the shared reference data.
 
 #[cfg(test)]
+mod amp;
+#[cfg(test)]
+mod author;
+#[cfg(test)]
 mod captures;
+#[cfg(test)]
+mod details;
 #[cfg(test)]
 mod ecmascript;
 #[cfg(test)]
@@ -20,3 +26,5 @@ mod shared;
 mod tables;
 #[cfg(test)]
 mod transcripts;
+#[cfg(test)]
+mod typescript;

@@ -1,7 +1,7 @@
 //! Our entries in hosts' settings: theirs survive to the byte, ours come and go.
 
 use herdbook_hosts::settings::{Before, Entry, SettingsError, events, install, is_ours, list, remove};
-use herdbook_hosts::{Form, HOSTS, HostTable, Setup, Unit, claude, codex, cursor};
+use herdbook_hosts::{Form, HostTable, Setup, Unit, claude, codex, cursor, installable};
 
 /// A version that has everything.
 pub const VERSION: Option<&str> = Some("99.0.0");
@@ -19,7 +19,7 @@ fn moved(args: &[&str]) -> String {
 /// A table of each form, and every host's own.
 pub fn tables() -> Vec<HostTable> {
     let with = |host, form| HostTable { host, setup: Setup { form, ..claude::TABLE.setup }, ..claude::TABLE };
-    let own = HOSTS.iter().map(|table| HostTable { host: table.host, ..**table });
+    let own = installable().map(|table| HostTable { host: table.host, ..*table });
     let forms = [
         with("gemini", Form::Groups { matcher: Some("*"), unit: Unit::Millis, named: true, placed: false }),
         with("copilot", Form::OwnFile),

@@ -1,0 +1,3 @@
+export * from "./events.js";
+export { createEventRouteInput, idempotencyKey, InvalidEnvelope } from "./route-input.js";
+export type { RouteInputOptions } from "./route-input.js";

@@ -1,0 +1,51 @@
+// What authors write. All of it must compile.
+import {
+  type AnyCanonicalEvent,
+  type EventRouteInput,
+  type NormalizedEvent,
+  type Payload,
+  createEventRouteInput,
+  isStuckEvent,
+} from "../src/index.js";
+
+export function guard({ canonical, native }: EventRouteInput<"tool/before">): string | undefined {
+  const { toolName, toolInput, toolUseId } = canonical.payload;
+  const key: string | undefined = toolUseId?.nativeKey;
+  const name: string | undefined = toolName?.value;
+  const input = toolInput?.value;
+  return typeof input === "object" ? key : typeof native["cwd"] === "string" ? name : undefined;
+}
+
+// Where no family is named, every field may be there.
+export function anything(payload: Payload): boolean | undefined {
+  return payload.reentry?.value ?? payload.isInterrupt?.value;
+}
+
+// The family tells the fields.
+export function told(event: AnyCanonicalEvent): string | null | undefined {
+  switch (event.event) {
+    case "stop":
+      return event.payload.lastAssistantMessage?.value;
+    case "compact/before":
+      return event.payload.trigger?.value === "manual" ? "you" : "the host";
+    case "workspace/open":
+      return event.payload.workspaceRoots?.value[0] ?? event.host;
+    default:
+      return event.nativeEvent;
+  }
+}
+
+export const input = createEventRouteInput(
+  "stop",
+  { hook_event_name: "Stop", session_id: "s-1" },
+  { host: "claude", validate: false },
+);
+export const again: boolean | undefined = input.canonical.payload.reentry?.value;
+
+export function stuck(event: unknown): string | undefined {
+  return isStuckEvent(event) ? event.message : undefined;
+}
+
+export function since(event: NormalizedEvent): number | string {
+  return event.type === "stuck" ? event.reason : event.timestamp;
+}
