@@ -13,6 +13,7 @@ mod ids;
 mod ledger;
 mod panes;
 mod posted;
+mod programs;
 mod received;
 mod replay;
 mod screen;
