@@ -202,6 +202,8 @@ pub struct Session {
     pub(crate) terminal: Terminal,
     /// What its program said of itself last.
     pub(crate) said: Option<Said>,
+    /// Only its program's own reports tell of it.
+    pub(crate) reports: bool,
     /// What parts of its program asked when the human settled it: a repeat is nothing new.
     pub(crate) settled_parts: BTreeMap<String, (WaitKind, String)>,
     /// The program's name, where only its own reports tell of it.
@@ -269,6 +271,7 @@ impl Session {
             hidden_by: None,
             terminal: Terminal::Unknown,
             said: None,
+            reports: false,
             settled_parts: BTreeMap::new(),
             app: None,
             attended: None,
@@ -420,6 +423,11 @@ impl Session {
     /// The hook-fed session that speaks for this posted one, on the same pane or transcript.
     pub fn speaker(&self) -> Option<&SessionKey> {
         self.hidden_by.as_ref()
+    }
+
+    /// True when only its program's own reports tell of it.
+    pub fn is_reporter(&self) -> bool {
+        self.reports
     }
 
     /// The program that the detector watches, where it tells of this session.

@@ -140,6 +140,7 @@ impl Attention {
         self.unbury(key);
         let mut session = Session::new(key.clone(), NAMELESS.into(), true, at);
         session.name(app, fact.host);
+        session.reports = true;
         session.pane.clone_from(&fact.place.pane);
         session.process = fact.place.process;
         // Whoever reports names his own process: no second word is needed to know that.

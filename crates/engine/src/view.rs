@@ -165,7 +165,7 @@ pub struct RuledOut {
 /// What is said of one source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FromSource {
-    /// `hook`, `posted`, `transcript`, `pane`, `process` or `you`.
+    /// `hook`, `posted`, `detector`, `status`, `transcript`, `pane`, `process` or `you`.
     pub source: String,
     /// In words.
     pub words: String,

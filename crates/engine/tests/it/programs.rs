@@ -147,3 +147,31 @@ fn programs_of_the_boot_before_are_over_wherever_they_ran() {
     let states = ["status-tty:/dev/pts/1", "status-pid:70", "status-pane:%7"].map(|key| herd.state(key));
     assert_eq!(states, ["ended", "ended", "ended"]);
 }
+
+#[test]
+fn what_would_change_a_program_is_its_own_report_and_its_end() {
+    let mut herd = Herd::new();
+    herd.says(runs("7", 70), "state=blocked:app=build");
+    let why =
+        |herd: &Herd| herd.engine.why(herd.now, &SessionKey::posted("status-pane:%7").unwrap()).unwrap();
+    let words = |list: &[herdbook_engine::view::FromSource]| -> Vec<String> {
+        list.iter().map(|said| format!("{}: {}", said.source, said.words)).collect()
+    };
+    assert_eq!(
+        words(&why(&herd).would_change),
+        [
+            "status: another state than blocked, or another question",
+            "process: the end of process 70",
+            "you: `herdbook settle`",
+        ]
+    );
+    assert_eq!(
+        words(&why(&herd).not_looked_at),
+        ["transcript: its own reports alone tell of it", "pane: its own reports alone tell of it"]
+    );
+    herd.says(runs("7", 70), "state=done:app=build");
+    let done = ["status: work, a question, or that it is no longer there", "you: `herdbook settle`"];
+    assert_eq!(words(&why(&herd).would_change), done, "what it finished outlives its process");
+    herd.says(runs("7", 70), "state=clear");
+    assert_eq!(words(&why(&herd).would_change), ["status: a report of the next program there"]);
+}
