@@ -15,7 +15,7 @@ use crate::session::{Cause, Moment, Phase, Said, Session, Transition, Wait};
 /// The word for causes and waits that come from a report.
 pub(crate) const STATUS: &str = "status";
 /// So many parts of one program may be blocked at once; the protocol asks for 64 at least.
-const PARTS: usize = 64;
+pub(crate) const PARTS: usize = 64;
 /// The host of a program without a name, as of any other producer.
 const NAMELESS: &str = "posted";
 
@@ -221,7 +221,7 @@ impl Attention {
     }
 
     /// The program is blocked. False: that is known better, or nobody is asked.
-    fn asks(
+    pub(crate) fn asks(
         &mut self,
         key: &SessionKey,
         at: Moment,
@@ -306,47 +306,6 @@ impl Attention {
         }));
     }
 
-    /// A part of the program says what it does: it counts for the session only while it is blocked.
-    #[expect(clippy::too_many_arguments, reason = "the parts of one report, matched apart by the caller")]
-    fn part_says(
-        &mut self,
-        key: &SessionKey,
-        at: Moment,
-        when_ms: u64,
-        cause: &Cause,
-        report: &Report,
-        part: &str,
-        out: &mut Vec<Transition>,
-    ) -> Option<()> {
-        let cleared = report.state == ProgramState::Clear;
-        let is_part = |id: &str| {
-            let is_below = || id.strip_prefix(part).is_some_and(|rest| rest.starts_with('/'));
-            id == part || cleared && is_below()
-        };
-        let is_it = |wait: &Wait| wait.source == STATUS && wait.agent.as_deref().is_some_and(is_part);
-        let session = self.sessions.get_mut(key)?;
-        let open = session.waits.iter().find(|wait| is_it(wait));
-        if report.state != ProgramState::Blocked {
-            let settled = session.settled_parts.len();
-            session.settled_parts.retain(|id, _| !is_part(id));
-            if open.is_none() {
-                return (session.settled_parts.len() < settled).then_some(());
-            }
-            out.extend(self.close(key, at, cause, is_it));
-            self.working_if_quiet(key, at, cause);
-            return Some(());
-        }
-        let same = (kind_of(report.kind), message_of(report));
-        let is_known = open.is_some_and(|wait| (wait.kind, &wait.message) == (same.0, &same.1));
-        let is_settled = session.settled_parts.get(part) == Some(&same);
-        // What hooks told since knows better.
-        let is_past = !session.posted && is_older(when_ms, session.moved_wall_ms, at);
-        if is_known || is_settled || is_past {
-            return None;
-        }
-        self.asks(key, at, cause, report, true, out).then_some(())
-    }
-
     /// A hook tells of a session where a program reported: they are one, unless the program has another name.
     pub(crate) fn merge_reporters(
         &mut self,
@@ -389,16 +348,6 @@ impl Attention {
 }
 
 impl Session {
-    /// The human settles what parts of the program ask.
-    pub(crate) fn settle_parts(&mut self) {
-        for wait in self.waits.iter().filter(|wait| wait.source == STATUS) {
-            let Some(part) = &wait.agent else { continue };
-            if self.settled_parts.len() < PARTS {
-                self.settled_parts.insert(part.clone(), (wait.kind, wait.message.clone()));
-            }
-        }
-    }
-
     /// Takes the name that a program gives itself, and the host whose name that is.
     fn name(&mut self, app: Option<&str>, host: Option<&str>) {
         let Some(app) = app else { return };
@@ -414,7 +363,7 @@ fn is_same(own: Process, other: Process) -> bool {
 
 /// True when a report is older than what was told at that wall time. Nothing is where the clock was set back since: then
 /// only the order in which they came can tell.
-fn is_older(when_ms: u64, told_ms: u64, at: Moment) -> bool {
+pub(crate) fn is_older(when_ms: u64, told_ms: u64, at: Moment) -> bool {
     told_ms <= at.wall_ms && when_ms < told_ms
 }
 
@@ -433,7 +382,7 @@ fn key_of(place: &StatusPlace) -> Option<SessionKey> {
     SessionKey::posted(&text)
 }
 
-fn kind_of(needs: Option<Needs>) -> WaitKind {
+pub(crate) fn kind_of(needs: Option<Needs>) -> WaitKind {
     match needs {
         Some(Needs::Permission) => WaitKind::Permission,
         Some(Needs::Question) => WaitKind::Question,
@@ -441,7 +390,7 @@ fn kind_of(needs: Option<Needs>) -> WaitKind {
     }
 }
 
-fn message_of(report: &Report) -> String {
+pub(crate) fn message_of(report: &Report) -> String {
     let words = match (report.state, report.kind) {
         (ProgramState::Blocked, Some(Needs::Permission)) => "Needs your permission",
         (ProgramState::Blocked, Some(Needs::Question)) => "Asks you something",

@@ -47,13 +47,13 @@ impl Attention {
         timer.into_iter().chain(self.forgotten_at(session)).min()
     }
 
-    /// When a session is forgotten that is over, or that nobody has heard of and that cannot be told.
+    /// When a session is forgotten that is over, or that nobody has heard of and that cannot be told, be it that it waits.
     fn forgotten_at(&self, session: &Session) -> Option<u64> {
         let is_past = matches!(session.phase, Phase::Ended | Phase::Unknown) && session.waits.is_empty();
         let past = if is_past {
             session.since.at_ms
         } else {
-            self.stale_at(session).filter(|_| session.is_stale())?
+            self.stale_at(session).filter(|_| session.is_stale() && session.known_process().is_none())?
         };
         Some(past + self.limits.tombstone_ms + 1)
     }
