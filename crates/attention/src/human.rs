@@ -44,6 +44,8 @@ impl Attention {
         let known = self.sessions.get_mut(session)?;
         let kind = known.shown_wait()?.kind;
         known.settle_parts();
+        known.settled_prompt =
+            known.program.as_ref().and(known.shown_wait()).map(|wait| wait.message.clone());
         let mut out: Vec<Transition> = self.close(session, at, cause, |_| true).into_iter().collect();
         if let Some(known) = self.sessions.get_mut(session).filter(|known| known.is_live()) {
             known.settled = Some(kind).filter(|_| !known.posted);

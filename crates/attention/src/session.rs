@@ -197,6 +197,8 @@ pub struct Session {
     pub(crate) resumed_from: Option<SessionKey>,
     /// The program that the detector watches, where it tells of this session.
     pub(crate) program: Option<PaneProgram>,
+    /// What the detector said it waits for when the human settled it: it stands there until the detector says more.
+    pub(crate) settled_prompt: Option<String>,
     /// The hook-fed session that speaks for this posted one.
     pub(crate) hidden_by: Option<SessionKey>,
     pub(crate) terminal: Terminal,
@@ -268,6 +270,7 @@ impl Session {
             unhooked: false,
             resumed_from: None,
             program: None,
+            settled_prompt: None,
             hidden_by: None,
             terminal: Terminal::Unknown,
             said: None,
@@ -433,6 +436,11 @@ impl Session {
     /// The program that the detector watches, where it tells of this session.
     pub fn program(&self) -> Option<&PaneProgram> {
         self.program.as_ref()
+    }
+
+    /// The message of what the detector said it waits for, be it that the human settled it.
+    pub fn prompt(&self) -> Option<&str> {
+        self.shown_wait().map(|wait| wait.message.as_str()).or(self.settled_prompt.as_deref())
     }
 
     /// The session whose conversation it goes on with, as its transcript proves.

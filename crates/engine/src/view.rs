@@ -75,7 +75,7 @@ pub struct DetectedSession {
     pub session_id: String,
     /// The program.
     pub program: PaneProgram,
-    /// The message of its wait, if it waits.
+    /// The message of its wait, if it waits, be it that the human settled it.
     pub waits: Option<String>,
 }
 
