@@ -238,7 +238,9 @@ impl Attention {
             .find(|wait| wait.source == STATUS && wait.is_blocking() && wait.agent == report.id);
         if let Some(wait) = own {
             // Another question in the place of the one before.
-            (wait.kind, wait.message) = (kind, message);
+            (wait.kind, wait.message, wait.looked_at_ms) = (kind, message, at.at_ms);
+            // Also of one that had left the queue for age.
+            session.place.iter_mut().for_each(|place| place.stale = false);
             out.extend(stuck(session).map(|event| transition(session, event, cause)));
             return true;
         }

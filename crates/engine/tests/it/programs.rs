@@ -112,6 +112,22 @@ fn what_left_the_queue_for_age_is_forgotten_too() {
 }
 
 #[test]
+fn another_question_of_a_program_is_in_the_queue_however_old_the_one_before_is() {
+    let mut herd = Herd::new();
+    let tty = StatusPlace { tty: Some("/dev/pts/1".into()), ..StatusPlace::default() };
+    herd.says(tty.clone(), "state=blocked:app=build:msg=T25lPw==");
+    herd.wait(DAY_MS + 1);
+    assert_eq!(herd.queue(), [] as [&str; 0]);
+    herd.says(tty, "state=blocked:app=build:msg=VHdvPw==");
+    assert_eq!(herd.queue(), ["status-tty:/dev/pts/1"]);
+    assert_eq!(herd.restarted().queue(), ["status-tty:/dev/pts/1"]);
+    herd.wait(DAY_MS - 1);
+    assert_eq!(herd.queue(), ["status-tty:/dev/pts/1"]);
+    herd.wait(2);
+    assert_eq!(herd.queue(), [] as [&str; 0], "it ages from the last question");
+}
+
+#[test]
 fn a_part_that_repeats_what_was_settled_or_answered_is_nothing_new() {
     let blocked = "state=blocked:app=build:id=a1:kind=permission";
     let mut herd = Herd::new();
