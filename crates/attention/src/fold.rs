@@ -35,7 +35,7 @@ impl Attention {
     }
 
     /// A session that speaks again and still waits is in the queue again (case F-094).
-    fn come_back(&mut self, key: &SessionKey, at: Moment, cause: &Cause) -> Option<Transition> {
+    pub(crate) fn come_back(&mut self, key: &SessionKey, at: Moment, cause: &Cause) -> Option<Transition> {
         let session = self.sessions.get_mut(key)?;
         let place = session.place.as_mut().filter(|place| place.stale)?;
         place.stale = false;

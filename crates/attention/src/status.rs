@@ -58,6 +58,7 @@ impl Attention {
         if !is_met && news.is_none() {
             return None;
         }
+        out.extend(self.come_back(&key, at, cause));
         self.watch(&key, at, cause);
         Some(self.say(&key, at, out))
     }

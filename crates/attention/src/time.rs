@@ -90,7 +90,7 @@ impl Attention {
         let place = session.place.as_ref()?;
         let has_pane = session.pane.is_some() && !session.is_detached();
         // A producer of events says himself when his session is over.
-        if place.stale || has_pane || session.posted && session.said.is_none() {
+        if place.stale || has_pane || session.posted && !session.reports {
             return None;
         }
         Some((self.stale_at(session)?, "out of the queue as stale, if nothing is heard till then"))

@@ -125,6 +125,17 @@ fn another_question_of_a_program_is_in_the_queue_however_old_the_one_before_is()
     assert_eq!(herd.queue(), ["status-tty:/dev/pts/1"]);
     herd.wait(2);
     assert_eq!(herd.queue(), [] as [&str; 0], "it ages from the last question");
+    // Nor does one part that goes on leave another one that waits out of the queue.
+    let mut herd = Herd::new();
+    let tty = StatusPlace { tty: Some("/dev/pts/1".into()), ..StatusPlace::default() };
+    herd.says(tty.clone(), "state=blocked:app=build:id=a1");
+    herd.says(tty.clone(), "state=blocked:app=build:id=a2");
+    herd.wait(DAY_MS + 1);
+    assert_eq!(herd.queue(), [] as [&str; 0]);
+    herd.take_published();
+    herd.says(tty, "state=done:app=build:id=a1");
+    assert_eq!(herd.queue(), ["status-tty:/dev/pts/1"]);
+    assert_eq!(herd.take_published(), ["stuck status-tty:/dev/pts/1"]);
 }
 
 #[test]
