@@ -2,7 +2,7 @@
 
 use crate::model::{Row, is_resting, short_names};
 use crate::printer::{Line, Printer, Style};
-use crate::text::age;
+use crate::text::{age, brief};
 
 /// Columns between two columns of the table.
 const GAP: usize = 2;
@@ -112,7 +112,7 @@ fn cells(row: &Row, name: &str, home: Option<&str>, now_ms: u64) -> Vec<Line> {
         Line::new().text(&session.host, Style::Plain),
         pane(row),
         Line::new().text(&short_cwd(&session.cwd, home), Style::Dim),
-        Line::new().text(message.trim_start(), Style::Plain),
+        Line::new().text(&brief(message), Style::Plain),
     ]
 }
 

@@ -83,7 +83,7 @@ impl Work for Install {
         receipts: &Receipts,
         as_diff: bool,
     ) -> Result<bool, Problem> {
-        let trust = Trust { target: &change.target, backups: &receipts.backups };
+        let trust = Trust { target: &change.target, backups: &receipts.backups, home: context.env.home() };
         let text = change.text_after().unwrap_or_default();
         trust::preview_install(context.printer, trust, text, as_diff)
     }
@@ -99,7 +99,10 @@ impl Work for Install {
         if let Some(copy) = change.install(receipts)? {
             show::kept(context.printer, host, &copy, context.env.home());
         }
-        let rest = trust::after_install(Trust { target: &change.target, backups: &receipts.backups }, agreed);
+        let rest = trust::after_install(
+            Trust { target: &change.target, backups: &receipts.backups, home: context.env.home() },
+            agreed,
+        );
         let restart = || format!("restart running sessions of {}", change.target.table.title);
         let next = match (rest, &change.edit) {
             (Some(rest), _) => Some(rest),
