@@ -222,9 +222,9 @@ mod tests {
     }
 
     #[test]
-    fn the_readmes_example_can_be_read() {
-        let readme = include_str!("../../../README.md");
-        let example = readme.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    fn the_manuals_example_can_be_read() {
+        let manual = include_str!("../../../docs/manual.md");
+        let example = manual.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
         let rules = Settings::parse(example).unwrap().detector.rules;
         assert_eq!((rules.quiet_ms, rules.prompts.len()), (30_000, 1));
         assert!(rules.watch("", "aider").is_some());
