@@ -261,12 +261,12 @@ mod tests {
         let mut place = Place::new("'; exit 1; echo '");
         assert_eq!((place.ask(1, 0), place.ask(1, 1)), (None, None));
         assert_eq!(place.calls(), "agents --help\n", "not before it is time");
-        let later = SystemTime::now() + Duration::from_secs(2);
+        let other_time = SystemTime::UNIX_EPOCH;
         place.install("-p, --print");
         assert_eq!(place.ask(2, 0), None);
         place.install("--json");
         let client = fs::File::options().append(true).open(place.dir.path().join("claude")).unwrap();
-        client.set_modified(later).unwrap();
+        client.set_modified(other_time).unwrap();
         drop(client);
         assert_eq!(place.ask(3, 0), Some(ProgramState::Working));
         assert_eq!(place.calls(), "agents --help\n".repeat(3) + "agents --json\n");
