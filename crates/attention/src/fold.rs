@@ -35,7 +35,7 @@ impl Attention {
     }
 
     /// A session that speaks again and still waits is in the queue again (case F-094).
-    fn come_back(&mut self, key: &SessionKey, at: Moment, cause: &Cause) -> Option<Transition> {
+    pub(crate) fn come_back(&mut self, key: &SessionKey, at: Moment, cause: &Cause) -> Option<Transition> {
         let session = self.sessions.get_mut(key)?;
         let place = session.place.as_mut().filter(|place| place.stale)?;
         place.stale = false;
@@ -373,8 +373,8 @@ impl Attention {
             // Its own answer, or the end of a call that only started after the request.
             is_answered(wait)
                 || open.as_ref().is_some_and(|open| match (open.stamp_ms, wait.stamp_ms) {
-                    (Some(started), Some(asked)) => started > asked + SIBLING_MS,
-                    _ => open.started.at_ms > wait.opened.at_ms + SIBLING_MS,
+                    (Some(started), Some(asked)) => started > asked.saturating_add(SIBLING_MS),
+                    _ => open.started.at_ms > wait.opened.at_ms.saturating_add(SIBLING_MS),
                 })
         }));
         if let Some(session) = self.sessions.get_mut(key).filter(|session| !session.waits.is_empty()) {
@@ -536,8 +536,8 @@ fn opened_after(wait: &Wait, cause: &Cause) -> bool {
 
 fn is_sibling(wait: &Wait, at: Moment, cause: &Cause) -> bool {
     match (wait.stamp_ms, cause.stamp_ms) {
-        (Some(opened), Some(event)) => event <= opened + SIBLING_MS,
-        _ => at.at_ms <= wait.opened.at_ms + SIBLING_MS,
+        (Some(opened), Some(event)) => event <= opened.saturating_add(SIBLING_MS),
+        _ => at.at_ms <= wait.opened.at_ms.saturating_add(SIBLING_MS),
     }
 }
 
@@ -549,7 +549,7 @@ fn started_after_cause(open: &OpenTool, cause: &Cause) -> bool {
 /// True when the tool use started clearly before the event: it is no sibling of the same batch.
 fn started_before(open: &OpenTool, at: Moment, cause: &Cause) -> bool {
     match (open.stamp_ms, cause.stamp_ms) {
-        (Some(started), Some(event)) => event > started + SIBLING_MS,
-        _ => at.at_ms > open.started.at_ms + SIBLING_MS,
+        (Some(started), Some(event)) => event > started.saturating_add(SIBLING_MS),
+        _ => at.at_ms > open.started.at_ms.saturating_add(SIBLING_MS),
     }
 }

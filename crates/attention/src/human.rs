@@ -41,13 +41,23 @@ impl Attention {
     /// Takes a session as not waiting until something new happens: a repeat of the same signal is not new. Nothing:
     /// it did not wait. A wait that is out of the queue for age closes without a transition.
     pub fn settle(&mut self, at: Moment, cause: &Cause, session: &SessionKey) -> Option<Vec<Transition>> {
-        let kind = self.sessions.get(session)?.shown_wait()?.kind;
-        let out: Vec<Transition> = self.close(session, at, cause, |_| true).into_iter().collect();
+        let known = self.sessions.get_mut(session)?;
+        let kind = known.shown_wait()?.kind;
+        known.settle_parts();
+        known.settled_prompt =
+            known.program.as_ref().and(known.shown_wait()).map(|wait| wait.message.clone());
+        let mut out: Vec<Transition> = self.close(session, at, cause, |_| true).into_iter().collect();
         if let Some(known) = self.sessions.get_mut(session).filter(|known| known.is_live()) {
             known.settled = Some(kind).filter(|_| !known.posted);
             known.enter(Phase::Idle, at);
         }
         self.account(session, at, cause);
+        // The program had ended, and what it left is seen.
+        let is_over = |known: &Session| known.posted && known.lost_process.is_some();
+        if self.sessions.get(session).is_some_and(is_over) {
+            out.extend(self.end(session, at, cause));
+            out.extend(self.relink(at));
+        }
         Some(out)
     }
 
@@ -81,12 +91,13 @@ impl Attention {
         out
     }
 
-    /// The machine was started anew: the agents, panes and shells of before are gone. Who runs elsewhere goes on, and so
-    /// does a posted session that sat in no pane of tmux.
+    /// The machine was started anew: the agents, panes and shells of before are gone, and programs that reported. Who
+    /// runs elsewhere goes on, and so does a posted session that sat in no pane of tmux.
     pub fn rebooted(&mut self, at: Moment, cause: &Cause) -> Vec<Transition> {
         let in_tmux = |session: &Session| session.pane().is_some_and(|pane| pane.pane.starts_with('%'));
         let ran_here = |session: &&Session| {
-            session.is_live() && session.machine().is_none() && (!session.posted || in_tmux(session))
+            let is_here = !session.posted || in_tmux(session) || self.reporters.contains(&session.key);
+            session.is_live() && session.machine().is_none() && is_here
         };
         let gone: Vec<SessionKey> =
             self.sessions.values().filter(ran_here).map(|session| session.key.clone()).collect();

@@ -13,6 +13,7 @@ mod human;
 mod ledger;
 mod outlook;
 mod panes;
+mod parts;
 mod passed;
 mod posted;
 mod queue;

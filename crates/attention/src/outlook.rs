@@ -1,10 +1,11 @@
 //! What would change a session's state: by source, in words, from its open waits and what the rules ask of each source.
 
-use herdbook_events::WaitKind;
+use herdbook_events::{ProgramState, WaitKind};
 
 use crate::herd::Attention;
 use crate::screen::PANE;
 use crate::session::{Phase, Session, Wait};
+use crate::status::STATUS;
 
 /// Which sources can tell of a session, hooks and posts apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,10 +25,14 @@ impl Attention {
         let mut out = Vec::new();
         if session.program.is_some() {
             let words = match wait {
+                // Whoever comes next in the pane is another session.
+                _ if !session.is_live() => return out,
                 Some(_) => "a change on its screen, the end of its program",
-                None => "a prompt on its screen, or no change for a while; the end of its program",
+                None => "a prompt on its screen that stays for a while, the end of its program",
             };
             out.push(("detector", words.into()));
+        } else if session.reports {
+            out.push((STATUS, reports(session, wait)));
         } else if session.posted {
             let words = match (&session.hidden_by, wait) {
                 _ if !session.is_live() => "registered".into(),
@@ -36,6 +41,8 @@ impl Attention {
                 (None, None) => "stuck or ended".into(),
             };
             out.push(("posted", words));
+        } else if self.is_found(session) {
+            out.push(("hook", "any word of a session in its pane".into()));
         } else {
             out.push(("hook", hooks(session, wait)));
         }
@@ -44,8 +51,11 @@ impl Attention {
         }
         let told = eyes.transcript.then(|| transcript(session, wait)).flatten();
         out.extend(told.map(|words| ("transcript", words.to_owned())));
-        out.extend(eyes.pane.then(|| (PANE, pane(session, wait).to_owned())));
-        let process = session.process.filter(|_| eyes.process);
+        let shown =
+            if self.is_found(session) { "no dialog, the end of its agent" } else { pane(session, wait) };
+        out.extend(eyes.pane.then(|| (PANE, shown.to_owned())));
+        // What a program finished or failed at outlives it.
+        let process = session.process.filter(|_| eyes.process && !session.has_left_word());
         out.extend(process.map(|process| ("process", format!("the end of process {}", process.pid))));
         if wait.is_some() {
             out.push(("you", "`herdbook settle`".into()));
@@ -54,8 +64,24 @@ impl Attention {
     }
 }
 
+/// What a program would have to say of itself.
+fn reports(session: &Session, wait: Option<&Wait>) -> String {
+    let last = session.said.as_ref().map(|said| said.report.state);
+    match (&session.hidden_by, last) {
+        _ if !session.is_live() => "a report of the next program there".into(),
+        (Some(speaker), _) => format!("{speaker} speaks for it"),
+        _ if wait.is_some_and(|wait| wait.agent.is_some()) => {
+            "another state of the part that is blocked".into()
+        }
+        (None, Some(ProgramState::Blocked)) => "another state than blocked, or another question".into(),
+        (None, Some(ProgramState::Working)) => "another state than working".into(),
+        (None, _) => "work, a question, or that it is no longer there".into(),
+    }
+}
+
 fn hooks(session: &Session, wait: Option<&Wait>) -> String {
     match wait {
+        _ if session.is_stale() => "any word of it".into(),
         Some(wait) if wait.is_blocking() => {
             let asks_by_id = wait.request.is_some() || wait.kind == WaitKind::Elicitation;
             let answer = if asks_by_id { "the answer, " } else { "" };
@@ -77,6 +103,7 @@ fn hooks(session: &Session, wait: Option<&Wait>) -> String {
             Phase::Idle if session.settled.is_some() => {
                 "a prompt, a call, a question; no repeat of what you settled".into()
             }
+            Phase::Registered | Phase::Idle if session.is_headless() => "a prompt, a call".into(),
             Phase::Registered | Phase::Idle => "a prompt, a call, a question".into(),
         },
     }
@@ -104,7 +131,7 @@ fn pane(session: &Session, wait: Option<&Wait>) -> &'static str {
     match wait {
         Some(wait) if wait.is_blocking() => "work, or a quiet prompt (Esc, No)",
         Some(_) => "lasting work, or a dialog",
-        None if session.background || session.settled.is_some() => "a dialog",
+        None if session.background => "a dialog",
         None if session.phase == Phase::Unknown => "work, a quiet prompt, or a dialog",
         None => "a quiet prompt, or a dialog",
     }

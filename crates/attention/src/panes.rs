@@ -107,7 +107,7 @@ impl Attention {
 fn may_close(session: &Session) -> bool {
     session.is_live()
         && session.machine.is_none()
-        && (!session.posted || session.said.is_some())
+        && (!session.posted || session.reports)
         && !session.pane_hint
         && !session.is_detached()
 }

@@ -72,16 +72,14 @@ impl Attention {
             }
             NormalizedEvent::Unstuck { .. } => {
                 let out: Vec<Transition> = self.close(&key, at, cause, |_| true).into_iter().collect();
-                if self
-                    .sessions
-                    .get(&key)
-                    .is_some_and(|session| session.is_live() && session.waits.is_empty())
-                    && !out.is_empty()
-                {
+                let session = self.sessions.get_mut(&key).filter(|session| session.is_live());
+                // What the human settled goes on as well, and has left the queue before.
+                let is_settled = |session: &Session| session.posted && session.phase == Phase::Idle;
+                if let Some(session) = session.filter(|session| !out.is_empty() || is_settled(session)) {
+                    session.active = at;
+                    session.settled_prompt = None;
+                    session.note(at, cause);
                     self.enter(&key, Phase::Working, at);
-                    if let Some(session) = self.sessions.get_mut(&key) {
-                        session.active = at;
-                    }
                 }
                 out
             }
@@ -124,6 +122,7 @@ impl Attention {
             Reason::Permission => WaitKind::Permission,
         };
         let session = self.sessions.get_mut(key)?;
+        session.settled_prompt = None;
         if !session.posted {
             // A hook-fed session: the post may tell of a wait that no hook told of, and repeats nothing.
             if !session.waits.is_empty() {

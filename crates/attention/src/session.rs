@@ -1,6 +1,6 @@
 //! One session as the fold keeps it.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use herdbook_events::observation::{Facts, PaneRef, ToolUse};
 use herdbook_events::origin::{Process, Terminal};
@@ -139,6 +139,8 @@ pub(crate) struct Said {
     pub report: Report,
     /// When it said so, Unix milliseconds.
     pub wall_ms: u64,
+    /// When that was heard, on the fold's clock.
+    pub heard_ms: u64,
 }
 
 /// The place of a stuck session in the queue; lives as long as the session is stuck.
@@ -195,11 +197,17 @@ pub struct Session {
     pub(crate) resumed_from: Option<SessionKey>,
     /// The program that the detector watches, where it tells of this session.
     pub(crate) program: Option<PaneProgram>,
+    /// What the detector said it waits for when the human settled it: it stands there until the detector says more.
+    pub(crate) settled_prompt: Option<String>,
     /// The hook-fed session that speaks for this posted one.
     pub(crate) hidden_by: Option<SessionKey>,
     pub(crate) terminal: Terminal,
     /// What its program said of itself last.
     pub(crate) said: Option<Said>,
+    /// Only its program's own reports tell of it.
+    pub(crate) reports: bool,
+    /// What parts of its program asked when the human settled it: a repeat is nothing new.
+    pub(crate) settled_parts: BTreeMap<String, (WaitKind, String)>,
     /// The program's name, where only its own reports tell of it.
     pub(crate) app: Option<String>,
     pub(crate) attended: Option<bool>,
@@ -262,9 +270,12 @@ impl Session {
             unhooked: false,
             resumed_from: None,
             program: None,
+            settled_prompt: None,
             hidden_by: None,
             terminal: Terminal::Unknown,
             said: None,
+            reports: false,
+            settled_parts: BTreeMap::new(),
             app: None,
             attended: None,
             asks_nobody: false,
@@ -404,10 +415,12 @@ impl Session {
         self.posted
     }
 
-    /// True when only its own reports tell of it, the last of which stays for the human to see.
+    /// True when only its own reports tell of it, the last of which the human has yet to see.
     pub(crate) fn has_left_word(&self) -> bool {
         let last = self.said.as_ref().map(|said| said.report.state);
-        self.posted && matches!(last, Some(ProgramState::Done | ProgramState::Error))
+        self.posted
+            && !self.waits.is_empty()
+            && matches!(last, Some(ProgramState::Done | ProgramState::Error))
     }
 
     /// The hook-fed session that speaks for this posted one, on the same pane or transcript.
@@ -415,9 +428,19 @@ impl Session {
         self.hidden_by.as_ref()
     }
 
+    /// True when only its program's own reports tell of it.
+    pub fn is_reporter(&self) -> bool {
+        self.reports
+    }
+
     /// The program that the detector watches, where it tells of this session.
     pub fn program(&self) -> Option<&PaneProgram> {
         self.program.as_ref()
+    }
+
+    /// The message of what the detector said it waits for, be it that the human settled it.
+    pub fn prompt(&self) -> Option<&str> {
+        self.shown_wait().map(|wait| wait.message.as_str()).or(self.settled_prompt.as_deref())
     }
 
     /// The session whose conversation it goes on with, as its transcript proves.
@@ -460,6 +483,7 @@ impl Session {
                 self.attended = None;
                 self.machine = None;
                 self.said = None;
+                self.settled_parts.clear();
             }
             self.start_stamp_ms = cause.stamp_ms;
             self.closed_pane = None;

@@ -6,7 +6,7 @@
 //! session in its place.
 
 use herdbook_events::status::{Needs, StatusPlace};
-use herdbook_events::{ProgramState, Report, SessionKey, WaitKind};
+use herdbook_events::{Process, ProgramState, Report, SessionKey, WaitKind};
 
 use crate::fold::new_wait;
 use crate::herd::{Attention, registered, stuck, transition};
@@ -15,7 +15,7 @@ use crate::session::{Cause, Moment, Phase, Said, Session, Transition, Wait};
 /// The word for causes and waits that come from a report.
 pub(crate) const STATUS: &str = "status";
 /// So many parts of one program may be blocked at once; the protocol asks for 64 at least.
-const PARTS: usize = 64;
+pub(crate) const PARTS: usize = 64;
 /// The host of a program without a name, as of any other producer.
 const NAMELESS: &str = "posted";
 
@@ -46,18 +46,19 @@ impl Attention {
         };
         let session = self.sessions.get(&key).filter(|session| session.is_live());
         let said = session.and_then(|session| session.said.as_ref());
-        if said.is_some_and(|said| when_ms < said.wall_ms) {
+        if said.is_some_and(|said| is_older(when_ms, said.wall_ms, at)) {
             return None;
         }
         let is_met = fact.session.is_none() && self.meet(&key, at, cause, fact, &mut out);
         self.sessions.get(&key).filter(|session| session.is_live())?;
         let news = match &fact.report.id {
-            Some(part) => self.part_says(&key, at, cause, fact.report, part, &mut out),
+            Some(part) => self.part_says(&key, at, when_ms, cause, fact.report, part, &mut out),
             None => self.program_says(&key, at, when_ms, cause, fact, &mut out),
         };
         if !is_met && news.is_none() {
             return None;
         }
+        out.extend(self.come_back(&key, at, cause));
         self.watch(&key, at, cause);
         Some(self.say(&key, at, out))
     }
@@ -89,8 +90,7 @@ impl Attention {
             return only(&|session| session.key == *named);
         }
         let in_process = |session: &Session| {
-            matches!((session.process, process), (Some(own), Some(process)) if own.pid == process.pid
-                && (own.start == process.start || own.start.is_none() || process.start.is_none()))
+            session.process.zip(*process).is_some_and(|(own, process)| is_same(own, process))
         };
         let on_tty =
             |session: &Session| tty.as_ref().is_some_and(|tty| session.terminal.name() == Some(tty.as_str()));
@@ -117,10 +117,8 @@ impl Attention {
         let known = self.sessions.get_mut(key).filter(|session| session.is_live());
         let is_new = known.as_ref().is_none_or(|session| {
             let other_app = app.is_some() && session.app.is_some() && session.app.as_deref() != app;
-            let other_process = match (session.process, fact.place.process) {
-                (Some(own), Some(other)) => own != other,
-                _ => false,
-            };
+            let own = session.process.or(session.lost_process);
+            let other_process = own.zip(fact.place.process).is_some_and(|(own, other)| !is_same(own, other));
             other_app || other_process
         });
         match known {
@@ -129,7 +127,12 @@ impl Attention {
                 if is_named {
                     session.name(app, fact.host);
                 }
-                return is_named;
+                let known = session.process.or(session.lost_process);
+                let is_placed = known.is_none() && fact.place.process.is_some();
+                if is_placed {
+                    (session.process, session.process_hooks) = (fact.place.process, 2);
+                }
+                return is_named || is_placed;
             }
             _ => {}
         }
@@ -138,6 +141,7 @@ impl Attention {
         self.unbury(key);
         let mut session = Session::new(key.clone(), NAMELESS.into(), true, at);
         session.name(app, fact.host);
+        session.reports = true;
         session.pane.clone_from(&fact.place.pane);
         session.process = fact.place.process;
         // Whoever reports names his own process: no second word is needed to know that.
@@ -169,15 +173,20 @@ impl Attention {
             said.report.state == state && (same_wait || state != ProgramState::Blocked)
         });
         // Whoever answers when asked does not tell what was between: the answer before must be newer than the hooks, too.
-        let is_gap = asked && session.said.as_ref().is_some_and(|said| said.wall_ms < session.moved_wall_ms);
+        let is_gap = asked
+            && session.said.as_ref().is_some_and(|said| match session.moved_wall_ms > at.wall_ms {
+                true => said.heard_ms < session.active.at_ms,
+                false => said.wall_ms < session.moved_wall_ms,
+            });
         if is_repeat && !is_gap && (state != ProgramState::Working || session.phase != Phase::Unknown) {
             return None;
         }
         // The first thing that is heard of a program may be what it said long ago, and nothing is newer than itself.
-        let is_newer =
-            before.is_some_and(|before| before != state) && when_ms >= session.moved_wall_ms && !is_gap;
+        let is_newer = before.is_some_and(|before| before != state)
+            && !is_older(when_ms, session.moved_wall_ms, at)
+            && !is_gap;
         let counts = session.posted || is_newer;
-        session.said = Some(Said { report: report.clone(), wall_ms: when_ms });
+        session.said = Some(Said { report: report.clone(), wall_ms: when_ms, heard_ms: at.at_ms });
         session.note(at, cause);
         match state {
             ProgramState::Clear => {
@@ -213,7 +222,7 @@ impl Attention {
     }
 
     /// The program is blocked. False: that is known better, or nobody is asked.
-    fn asks(
+    pub(crate) fn asks(
         &mut self,
         key: &SessionKey,
         at: Moment,
@@ -230,7 +239,9 @@ impl Attention {
             .find(|wait| wait.source == STATUS && wait.is_blocking() && wait.agent == report.id);
         if let Some(wait) = own {
             // Another question in the place of the one before.
-            (wait.kind, wait.message) = (kind, message);
+            (wait.kind, wait.message, wait.looked_at_ms) = (kind, message, at.at_ms);
+            // Also of one that had left the queue for age.
+            session.place.iter_mut().for_each(|place| place.stale = false);
             out.extend(stuck(session).map(|event| transition(session, event, cause)));
             return true;
         }
@@ -298,36 +309,6 @@ impl Attention {
         }));
     }
 
-    /// A part of the program says what it does: it counts for the session only while it is blocked.
-    fn part_says(
-        &mut self,
-        key: &SessionKey,
-        at: Moment,
-        cause: &Cause,
-        report: &Report,
-        part: &str,
-        out: &mut Vec<Transition>,
-    ) -> Option<()> {
-        let cleared = report.state == ProgramState::Clear;
-        let is_it = |wait: &Wait| {
-            let below = |id: &str| cleared && id.strip_prefix(part).is_some_and(|rest| rest.starts_with('/'));
-            wait.source == STATUS && wait.agent.as_deref().is_some_and(|id| id == part || below(id))
-        };
-        let session = self.sessions.get(key)?;
-        let open = session.waits.iter().find(|wait| is_it(wait));
-        if report.state != ProgramState::Blocked {
-            open?;
-            out.extend(self.close(key, at, cause, is_it));
-            self.working_if_quiet(key, at, cause);
-            return Some(());
-        }
-        let same = (kind_of(report.kind), message_of(report));
-        if open.is_some_and(|wait| (wait.kind, &wait.message) == (same.0, &same.1)) {
-            return None;
-        }
-        self.asks(key, at, cause, report, true, out).then_some(())
-    }
-
     /// A hook tells of a session where a program reported: they are one, unless the program has another name.
     pub(crate) fn merge_reporters(
         &mut self,
@@ -378,6 +359,17 @@ impl Session {
     }
 }
 
+/// True when both may be the same process: of one that had ended when it was asked for, its pid alone is known.
+fn is_same(own: Process, other: Process) -> bool {
+    own.pid == other.pid && (own.start == other.start || own.start.is_none() || other.start.is_none())
+}
+
+/// True when a report is older than what was told at that wall time. Nothing is where the clock was set back since: then
+/// only the order in which they came can tell.
+pub(crate) fn is_older(when_ms: u64, told_ms: u64, at: Moment) -> bool {
+    told_ms <= at.wall_ms && when_ms < told_ms
+}
+
 /// The key of a program that no hook tells of, by its place; the tmux server is named where it is not the usual one.
 fn key_of(place: &StatusPlace) -> Option<SessionKey> {
     let text = match place {
@@ -393,7 +385,7 @@ fn key_of(place: &StatusPlace) -> Option<SessionKey> {
     SessionKey::posted(&text)
 }
 
-fn kind_of(needs: Option<Needs>) -> WaitKind {
+pub(crate) fn kind_of(needs: Option<Needs>) -> WaitKind {
     match needs {
         Some(Needs::Permission) => WaitKind::Permission,
         Some(Needs::Question) => WaitKind::Question,
@@ -401,7 +393,7 @@ fn kind_of(needs: Option<Needs>) -> WaitKind {
     }
 }
 
-fn message_of(report: &Report) -> String {
+pub(crate) fn message_of(report: &Report) -> String {
     let words = match (report.state, report.kind) {
         (ProgramState::Blocked, Some(Needs::Permission)) => "Needs your permission",
         (ProgramState::Blocked, Some(Needs::Question)) => "Asks you something",

@@ -47,10 +47,21 @@ impl Attention {
         timer.into_iter().chain(self.forgotten_at(session)).min()
     }
 
-    /// When a session is forgotten that is over, or that nobody has heard of and that cannot be told.
+    /// When a session is forgotten that is over, or that nobody has heard of and that cannot be told, be it that it waits.
     fn forgotten_at(&self, session: &Session) -> Option<u64> {
         let is_past = matches!(session.phase, Phase::Ended | Phase::Unknown) && session.waits.is_empty();
-        is_past.then(|| session.since.at_ms + self.limits.tombstone_ms + 1)
+        let past = if is_past {
+            session.since.at_ms
+        } else {
+            self.stale_at(session).filter(|_| session.is_stale() && session.known_process().is_none())?
+        };
+        Some(past + self.limits.tombstone_ms + 1)
+    }
+
+    /// When what a session waits for is too old to be shown, if nothing can be looked at.
+    fn stale_at(&self, session: &Session) -> Option<u64> {
+        let last = session.waits.iter().map(|wait| wait.opened.at_ms.max(wait.looked_at_ms)).max()?;
+        Some(last + self.limits.stale_wait_ms)
     }
 
     /// Has the deadline and the ledger cover a session that was touched.
@@ -79,11 +90,10 @@ impl Attention {
         let place = session.place.as_ref()?;
         let has_pane = session.pane.is_some() && !session.is_detached();
         // A producer of events says himself when his session is over.
-        if place.stale || has_pane || session.posted && session.said.is_none() {
+        if place.stale || has_pane || session.posted && !session.reports {
             return None;
         }
-        let last = session.waits.iter().map(|wait| wait.opened.at_ms.max(wait.looked_at_ms)).max()?;
-        Some((last + self.limits.stale_wait_ms, "out of the queue as stale, if nothing is heard till then"))
+        Some((self.stale_at(session)?, "out of the queue as stale, if nothing is heard till then"))
     }
 
     /// Applies what only time changes, up to `at`. In how many steps makes no difference to the state: a replay does
@@ -97,6 +107,7 @@ impl Attention {
             if is_past {
                 self.sessions.remove(&key);
                 self.found.remove(&key);
+                self.reporters.remove(&key);
                 self.links_changed |= self.hooked.remove(&key);
                 transitions.extend(self.relink(when));
                 continue;

@@ -1,4 +1,4 @@
-//! Exit codes of `herdbook`: a promise to scripts, listed in the README.
+//! Exit codes of `herdbook`: a promise to scripts, listed in `docs/manual.md`.
 
 use std::process::ExitCode;
 
@@ -39,8 +39,8 @@ mod tests {
     use super::Exit;
 
     #[test]
-    fn codes_are_those_the_readme_lists() {
-        let readme = include_str!("../../../README.md");
+    fn codes_are_those_the_manual_lists() {
+        let manual = include_str!("../../../docs/manual.md");
         for exit in [
             Exit::Ok,
             Exit::Failed,
@@ -52,7 +52,7 @@ mod tests {
             Exit::Running,
             Exit::Interrupted,
         ] {
-            assert!(readme.contains(&format!("| {} |", exit as u8)), "{exit:?} is not in the README");
+            assert!(manual.contains(&format!("| {} |", exit as u8)), "{exit:?} is not in the manual");
         }
     }
 }

@@ -2,12 +2,14 @@
 
 use crate::model::{Row, is_resting, short_names};
 use crate::printer::{Line, Printer, Style};
-use crate::text::age;
+use crate::text::{age, brief};
 
 /// Columns between two columns of the table.
 const GAP: usize = 2;
 /// Least room for a message that is as long.
 const MESSAGE_COLUMNS: usize = 10;
+/// Least room beside the host, which tells less than the message.
+const MESSAGE_BESIDE_HOST: usize = 20;
 /// Least columns of a session's name.
 const SESSION_COLUMNS: usize = 8;
 /// Place of the session's name.
@@ -57,8 +59,9 @@ fn widths(table: &[Vec<Line>]) -> Vec<usize> {
 /// Age and message always stay.
 fn drop_columns(table: &mut [Vec<Line>], width: Option<usize>) {
     let Some(limit) = width else { return };
+    let least = |column| if column == HOST { MESSAGE_BESIDE_HOST } else { MESSAGE_COLUMNS };
     for dispensable in [HOST, CWD, PANE, KIND] {
-        if overflow(table, limit) == 0 {
+        if overflow(table, limit, least(dispensable)) == 0 {
             return;
         }
         for cells in table.iter_mut() {
@@ -66,18 +69,19 @@ fn drop_columns(table: &mut [Vec<Line>], width: Option<usize>) {
             cells[dispensable] = Line::new();
         }
     }
-    let room = widths(table)[SESSION].saturating_sub(overflow(table, limit)).max(SESSION_COLUMNS);
+    let room =
+        widths(table)[SESSION].saturating_sub(overflow(table, limit, MESSAGE_COLUMNS)).max(SESSION_COLUMNS);
     for cells in table.iter_mut() {
         cells[SESSION] = std::mem::take(&mut cells[SESSION]).cut(room);
     }
 }
 
-/// Returns how many columns the table is too wide for a message that can be read.
-fn overflow(table: &[Vec<Line>], limit: usize) -> usize {
+/// Returns how many columns the table is too wide for this much of the message.
+fn overflow(table: &[Vec<Line>], limit: usize, least: usize) -> usize {
     let widths = widths(table);
     let (message, others) = widths.split_last().map_or((0, &[][..]), |(last, others)| (*last, others));
     let taken: usize = others.iter().filter(|width| **width > 0).map(|width| width + GAP).sum();
-    (taken + message.min(MESSAGE_COLUMNS)).saturating_sub(limit)
+    (taken + message.min(least)).saturating_sub(limit)
 }
 
 fn header() -> Vec<Line> {
@@ -112,7 +116,7 @@ fn cells(row: &Row, name: &str, home: Option<&str>, now_ms: u64) -> Vec<Line> {
         Line::new().text(&session.host, Style::Plain),
         pane(row),
         Line::new().text(&short_cwd(&session.cwd, home), Style::Dim),
-        Line::new().text(message.trim_start(), Style::Plain),
+        Line::new().text(&brief(message), Style::Plain),
     ]
 }
 
@@ -176,9 +180,10 @@ mod tests {
     fn a_narrow_terminal_keeps_age_and_message() {
         let all = ["#", "SESSION", "STATE", "KIND", "AGE", "HOST", "PANE", "CWD", "MESSAGE"];
         assert_eq!(names_at(100), all);
-        // 3 + 11 + 7 + 10 + 5 + 8 + 6 + 26 columns stand before a message of at least 10.
-        assert_eq!(names_at(86), all);
-        assert_eq!(names_at(85), ["#", "SESSION", "STATE", "KIND", "AGE", "PANE", "CWD", "MESSAGE"]);
+        // 3 + 11 + 7 + 10 + 5 + 8 + 6 + 26 columns stand before a message of at least 20; without the host's 8, of 10.
+        assert_eq!(names_at(96), all);
+        assert_eq!(names_at(95), ["#", "SESSION", "STATE", "KIND", "AGE", "PANE", "CWD", "MESSAGE"]);
+        assert_eq!(names_at(78), ["#", "SESSION", "STATE", "KIND", "AGE", "PANE", "CWD", "MESSAGE"]);
         assert_eq!(names_at(77), ["#", "SESSION", "STATE", "KIND", "AGE", "PANE", "MESSAGE"]);
         assert_eq!(names_at(50), ["#", "SESSION", "STATE", "KIND", "AGE", "MESSAGE"]);
         assert_eq!(names_at(40), ["#", "SESSION", "STATE", "AGE", "MESSAGE"]);

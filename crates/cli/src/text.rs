@@ -1,5 +1,7 @@
 //! Small texts: ages, durations, numbers with their noun.
 
+use std::borrow::Cow;
+
 use unicode_width::UnicodeWidthStr;
 
 /// Prints an age in its largest unit: `8s`, `12m`, `3h`, `5d`.
@@ -47,6 +49,16 @@ pub fn wrap(words: &str, columns: Option<usize>) -> Vec<String> {
         }
     }
     lines
+}
+
+/// Shortens what a tool call asks for a cell of a table: `Tool: Bash | Command: make` to `Bash: make`.
+pub fn brief(message: &str) -> Cow<'_, str> {
+    let message = message.trim_start();
+    let Some(call) = message.strip_prefix("Tool: ") else { return message.into() };
+    let Some((tool, about)) = call.split_once(" | ") else { return call.into() };
+    let is_label = |word: &str| !word.is_empty() && word.chars().all(char::is_alphabetic);
+    let about = about.split_once(": ").filter(|(word, _)| is_label(word)).map_or(about, |(_, rest)| rest);
+    format!("{tool}: {about}").into()
 }
 
 /// Says how many sessions are in cooldown, if any: the end of a sentence that nobody waits.
@@ -101,6 +113,21 @@ mod tests {
             (172_800_000, "2d"),
         ] {
             assert_eq!(age(ms), text);
+        }
+    }
+
+    #[test]
+    fn a_cell_tells_the_tool_and_what_it_asks_for() {
+        for (message, cell) in [
+            ("Tool: Bash | Command: touch made.txt", "Bash: touch made.txt"),
+            ("\n Tool: ask_user | Question: Which: a or b?", "ask_user: Which: a or b?"),
+            ("Tool: Confirm Web Fetch | read it: now", "Confirm Web Fetch: read it: now"),
+            ("Tool: exit_plan_mode | {\"plan\": 1}", "exit_plan_mode: {\"plan\": 1}"),
+            ("Tool: mcp_look.up", "mcp_look.up"),
+            ("Which test first? Tool: none | Command: x", "Which test first? Tool: none | Command: x"),
+            ("", ""),
+        ] {
+            assert_eq!(brief(message), cell);
         }
     }
 

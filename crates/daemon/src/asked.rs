@@ -77,8 +77,8 @@ struct Asker {
     table: Proc,
     /// How each session in doubt was when it was asked about, and when that was.
     asked: HashMap<SessionKey, (Mark, u64)>,
-    /// Whether a program has the option.
-    able: HashMap<PathBuf, bool>,
+    /// Whether a program, as it was written then, has the option.
+    able: HashMap<PathBuf, (SystemTime, bool)>,
 }
 
 /// What changes when there may be something new: when the session moved last, and its file.
@@ -129,10 +129,17 @@ impl Asker {
         if !is_claude(&program) {
             return None;
         }
-        let able = self.able.entry(program.clone()).or_insert_with(|| {
-            let help = run(&program, &["agents", "--help"]).unwrap_or_default();
-            String::from_utf8_lossy(&help).contains("--json")
-        });
+        // Another version may take its place, and one that did not answer may do so later.
+        let written = fs::metadata(&program).and_then(|file| file.modified()).ok()?;
+        let able = match self.able.get(&program) {
+            Some((known, able)) if *known == written => *able,
+            _ => {
+                let help = run(&program, &["agents", "--help"])?;
+                let able = String::from_utf8_lossy(&help).contains("--json");
+                self.able.insert(program.clone(), (written, able));
+                able
+            }
+        };
         able.then_some(program)
     }
 }
@@ -174,6 +181,17 @@ mod tests {
                 .and_then(|mut file| std::io::Write::write_all(&mut file, stat.as_bytes()))
                 .unwrap();
             std::os::unix::fs::symlink(at("claude"), at("proc/10/exe")).unwrap();
+            let table = Proc::at(at("proc"));
+            let asker = Asker { table, ..Asker::new(at("home/.claude")) };
+            let place = Place { dir, asker };
+            place.install(help);
+            place.write("answer", r#"[{"sessionId":"s","kind":"interactive","status":"busy"}]"#);
+            place
+        }
+
+        /// Puts a client there whose help says this.
+        fn install(&self, help: &str) {
+            let at = |name: &str| self.dir.path().join(name);
             // Written by a process that starts no other: a file that is open for writing cannot be run.
             let script = format!(
                 "#!/bin/sh\necho \"$*\" >> {log}\ncase $2 in --help) echo '{help}';; --json) cat {answer};; esac\n",
@@ -183,11 +201,6 @@ mod tests {
             let write = "cat > \"$1\" && chmod 755 \"$1\"";
             let writer = Command::new("/bin/sh").args(["-c", write, "sh"]).arg(at("claude")).stdin(script);
             assert!(writer.run().unwrap().is_success());
-            let table = Proc::at(at("proc"));
-            let asker = Asker { table, ..Asker::new(at("home/.claude")) };
-            let place = Place { dir, asker };
-            place.write("answer", r#"[{"sessionId":"s","kind":"interactive","status":"busy"}]"#);
-            place
         }
 
         fn write(&self, name: &str, text: &str) {
@@ -241,6 +254,22 @@ mod tests {
             assert_eq!(place.ask(moved_ms, 0), None);
         }
         assert_eq!(place.calls(), "agents --help\n");
+    }
+
+    #[test]
+    fn a_client_that_gave_no_help_or_was_replaced_is_looked_at_anew() {
+        let mut place = Place::new("'; exit 1; echo '");
+        assert_eq!((place.ask(1, 0), place.ask(1, 1)), (None, None));
+        assert_eq!(place.calls(), "agents --help\n", "not before it is time");
+        let other_time = SystemTime::UNIX_EPOCH;
+        place.install("-p, --print");
+        assert_eq!(place.ask(2, 0), None);
+        place.install("--json");
+        let client = fs::File::options().append(true).open(place.dir.path().join("claude")).unwrap();
+        client.set_modified(other_time).unwrap();
+        drop(client);
+        assert_eq!(place.ask(3, 0), Some(ProgramState::Working));
+        assert_eq!(place.calls(), "agents --help\n".repeat(3) + "agents --json\n");
     }
 
     #[test]

@@ -29,6 +29,7 @@ mod guard;
 mod journal;
 mod listen;
 mod metrics;
+mod own_file;
 mod panes;
 mod past;
 mod processes;

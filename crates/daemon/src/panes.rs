@@ -165,7 +165,8 @@ impl Eye {
         let (working, idle): (Vec<_>, Vec<_>) = servers.partition(|(.., wanted)| !wanted.is_empty());
         for (_, _, server, _) in idle {
             server.panes.clear();
-            server.client = server.client.take().filter(|_| now_ms < server.needed_ms + LEAVES_MS);
+            let stays = |client: &mut Control| client.is_there() && now_ms < server.needed_ms + LEAVES_MS;
+            server.client = server.client.take_if(|client| stays(client));
         }
         let told = thread::scope(|scope| {
             let now = &now;
@@ -533,8 +534,18 @@ mod tests {
         let clients = |bench: &Bench| bench.tmux(&["list-clients", "-F", "#{client_control_mode}"]);
         assert_eq!(bench.look(&[]), []);
         assert_eq!(clients(&bench), "");
-        bench.look(&[asks]);
+        bench.look(std::slice::from_ref(&asks));
         assert_eq!(clients(&bench), "1");
+        bench.look(&[]);
+        assert_eq!((clients(&bench).as_str(), bench.eye.servers.len()), ("1", 1));
+        // One that was sent away is collected, though nothing is asked of it.
+        bench.tmux(&["detach-client", "-s", "0"]);
+        let begun = Instant::now();
+        while !bench.eye.servers.is_empty() && begun.elapsed() < Duration::from_secs(20) {
+            bench.eye.look(&[], &|_| false, || 1_002_000);
+        }
+        assert!(bench.eye.servers.is_empty(), "not there any more");
+        bench.look(&[asks]);
         bench.look(&[]);
         assert_eq!((clients(&bench).as_str(), bench.eye.servers.len()), ("1", 1));
         bench.now_ms.set(bench.now_ms.get() + LEAVES_MS);

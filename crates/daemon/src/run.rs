@@ -41,8 +41,9 @@ use crate::transcripts;
 
 /// Two threads serve all connections; the engine and the journal have threads of their own.
 const WORKERS: usize = 2;
-/// Threads that read the journal for readers that fell behind.
-const BLOCKING: usize = 4;
+/// Threads for what waits for others, at most: seven eyes, each of which a tmux server or a client that hangs may hold for
+/// seconds, and beside them readers of the journal that fell behind.
+const BLOCKING: usize = 12;
 const STACK_BYTES: usize = 1 << 20;
 /// So many readers of the attention stream.
 const STREAMS: usize = 64;

@@ -5,8 +5,8 @@
 //! one stays in use.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, Metadata};
-use std::io::{self, Read as _};
+use std::fs::{self, Metadata};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -14,9 +14,7 @@ use herdbook_hosts::HOSTS;
 use herdbook_hosts::screen::{Manifest, ManifestError, manifest};
 
 use crate::error::whole;
-
-/// More than ten times the longest built-in one.
-const MAX_BYTES: u64 = 256 << 10;
+use crate::own_file;
 
 /// Why a manifest of the human's own is not used.
 #[derive(Debug, thiserror::Error)]
@@ -45,7 +43,7 @@ pub fn screens_dir(config_dir: &Path) -> PathBuf {
 /// It is there and cannot be used.
 pub fn own_manifest(folder: &Path, host: &str) -> Result<Option<Manifest>, ScreensError> {
     let path = path(folder, host);
-    match stamp(&path).and_then(|stamp| stamp.map(|_| read(&path)).transpose()) {
+    match own_file::read(&path) {
         Ok(None) => Ok(None),
         Ok(Some(text)) => Ok(Some(Manifest::parse(&path.display().to_string(), &text)?)),
         Err(source) => Err(ScreensError::Io { path, source }),
@@ -116,19 +114,6 @@ fn stamp(path: &Path) -> io::Result<Option<Stamp>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
-}
-
-fn read(path: &Path) -> io::Result<String> {
-    // Opening a pipe would wait for its writer.
-    if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
-    let mut text = String::new();
-    File::open(path)?.take(MAX_BYTES + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > MAX_BYTES {
-        return Err(io::Error::other(format!("it is longer than {} kB", MAX_BYTES >> 10)));
-    }
-    Ok(text)
 }
 
 #[cfg(test)]

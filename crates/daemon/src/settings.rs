@@ -3,8 +3,7 @@
 //! A file that is not there is none. One that cannot be read changes nothing: the daemon starts without it and says so,
 //! and `herdbook doctor` names the line.
 
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,11 +14,11 @@ use herdbook_wire::paths;
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::own_file;
+
 /// The file's name in the folder of the human's settings.
 pub const FILE: &str = "config.toml";
 
-/// A longer file is none.
-const MOST_BYTES: u64 = 256 << 10;
 /// So long a screen is the same before its pane waits, in seconds.
 const QUIET_S: RangeInclusive<u64> = 1..=3_600;
 /// Between two looks at panes, in seconds.
@@ -113,18 +112,9 @@ impl Settings {
     /// # Errors
     /// It cannot be read, or something in it is not as it must be: with the line.
     pub fn read(path: &Path) -> Result<Settings, SettingsError> {
-        let failed = |source| SettingsError::Io { path: path.to_owned(), source };
-        let file = match File::open(path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Settings::default()),
-            Err(error) => return Err(failed(error)),
-        };
-        let meta = file.metadata().map_err(failed)?;
-        if !meta.is_file() || meta.len() > MOST_BYTES {
-            return Err(failed(io::Error::other("it is no regular file, or too long")));
-        }
-        let mut text = String::new();
-        file.take(MOST_BYTES).read_to_string(&mut text).map_err(failed)?;
+        let text = own_file::read(path)
+            .map_err(|source| SettingsError::Io { path: path.to_owned(), source })?
+            .unwrap_or_default();
         Settings::parse(&text).map_err(|(what, place)| {
             let line = 1 + text.bytes().take(place.start).filter(|byte| *byte == b'\n').count();
             SettingsError::Wrong { path: path.to_owned(), line, what }
@@ -222,9 +212,9 @@ mod tests {
     }
 
     #[test]
-    fn the_readmes_example_can_be_read() {
-        let readme = include_str!("../../../README.md");
-        let example = readme.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    fn the_manuals_example_can_be_read() {
+        let manual = include_str!("../../../docs/manual.md");
+        let example = manual.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
         let rules = Settings::parse(example).unwrap().detector.rules;
         assert_eq!((rules.quiet_ms, rules.prompts.len()), (30_000, 1));
         assert!(rules.watch("", "aider").is_some());

@@ -173,7 +173,7 @@ fn repeat_of(
     // Out of the spool many calls come at one moment: there the times at which the hooks ran bound what is kept.
     let is_past = |twin: &Twin| {
         at.at_ms.saturating_sub(twin.at_ms) > window
-            || matches!((twin.stamp_ms, stamp_ms), (Some(other), Some(own)) if own > other + window)
+            || matches!((twin.stamp_ms, stamp_ms), (Some(other), Some(own)) if own > other.saturating_add(window))
     };
     while engine.twins.front().is_some_and(is_past) {
         engine.twins.pop_front();

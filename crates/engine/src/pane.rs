@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use herdbook_attention::{Cause, Moment};
+use herdbook_events::WaitKind;
 use herdbook_events::pane::{PaneSeen, Shows};
 use serde::{Deserialize, Serialize};
 
@@ -62,6 +63,7 @@ fn cause(id: &str, seen: &PaneSeen) -> Cause {
     let fact = match seen.shows {
         Shows::Busy => format!("pane {pane} shows work"),
         Shows::Ready { .. } => format!("pane {pane} is quiet at a prompt"),
+        Shows::Dialog { kind: WaitKind::Dialog, sure: true } => format!("pane {pane} shows a dialog"),
         Shows::Dialog { kind, sure: true } => format!("pane {pane} shows a dialog ({})", kind.as_str()),
         Shows::Dialog { sure: false, .. } => format!("pane {pane} shows what looks like a dialog"),
         Shows::Menu => format!("pane {pane} shows a menu"),

@@ -188,7 +188,7 @@ impl Engine {
             Some(DetectedSession {
                 session_id: session.key().to_string(),
                 program: session.program()?.clone(),
-                waits: session.shown_wait().map(|wait| wait.message.clone()),
+                waits: session.prompt().map(str::to_owned),
             })
         });
         detected.collect()

@@ -75,7 +75,7 @@ pub struct DetectedSession {
     pub session_id: String,
     /// The program.
     pub program: PaneProgram,
-    /// The message of its wait, if it waits.
+    /// The message of its wait, if it waits, be it that the human settled it.
     pub waits: Option<String>,
 }
 
@@ -165,7 +165,7 @@ pub struct RuledOut {
 /// What is said of one source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FromSource {
-    /// `hook`, `posted`, `transcript`, `pane`, `process` or `you`.
+    /// `hook`, `posted`, `detector`, `status`, `transcript`, `pane`, `process` or `you`.
     pub source: String,
     /// In words.
     pub words: String,

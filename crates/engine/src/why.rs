@@ -89,7 +89,9 @@ impl Engine {
 }
 
 fn process_eye(session: &Session) -> Result<(), String> {
-    elsewhere(session)?;
+    if !session.is_reporter() {
+        elsewhere(session)?;
+    }
     match (session.known_process(), session.process()) {
         (Some(_), _) => Ok(()),
         (None, Some(process)) => Err(format!("only one hook named process {}", process.pid)),
@@ -101,6 +103,7 @@ fn process_eye(session: &Session) -> Result<(), String> {
 fn elsewhere(session: &Session) -> Result<(), String> {
     match session.machine() {
         _ if session.program().is_some() => Err("the detector alone tells of it".into()),
+        _ if session.is_reporter() => Err("its own reports alone tell of it".into()),
         _ if session.is_posted() => Err("its producer alone tells of it".into()),
         Some(machine) => Err(format!("it runs on {machine}")),
         None => Ok(()),

@@ -23,10 +23,30 @@ use crate::setup::{show, tmux};
 pub struct Args {
     #[command(flatten)]
     options: Options,
+    #[command(flatten)]
+    keys: KeyOptions,
+}
+
+/// What only tmux asks for.
+#[derive(Clone, Debug, Default, clap::Args)]
+struct KeyOptions {
+    /// tmux: take keys that you bound to something else
+    #[arg(long)]
+    force: bool,
+    /// tmux: keys behind its prefix, by default next=Tab,skip=S,popup=g,return=B; `none` leaves one out
+    #[arg(long, value_name = "VERB=KEY,…")]
+    keys: Option<tmux::Keys>,
+}
+
+impl KeyOptions {
+    fn put_into(&self, options: &tmux::Options) -> tmux::Options {
+        tmux::Options { force: self.force, keys: self.keys.clone(), ..options.clone() }
+    }
 }
 
 struct Install {
     hook: HookProgram,
+    keys: KeyOptions,
 }
 
 /// How long the daemon may take to say that it is there.
@@ -39,9 +59,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     let exit = if args.options.is_tmux_alone() {
         // No hook is written, so none has to be there.
-        tmux::install(context, &args.options.of_tmux())?
+        tmux::install(context, &args.keys.put_into(&args.options.of_tmux()))?
     } else {
-        let work = Install { hook: hook_program(context.env.path.as_deref())? };
+        let work = Install { hook: hook_program(context.env.path.as_deref())?, keys: args.keys.clone() };
         let exit = session::run(context, &args.options, &work)?;
         if work.hook.is_build {
             let words =
@@ -63,7 +83,7 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
 /// As [`run`].
 pub fn host(host: &str, yes: bool, context: &mut Context<'_>) -> Result<Exit, Problem> {
     let options = Options { hosts: vec![host.to_owned()], yes, ..Options::default() };
-    run(&Args { options }, context)
+    run(&Args { options, keys: KeyOptions::default() }, context)
 }
 
 impl Work for Install {
@@ -83,7 +103,7 @@ impl Work for Install {
         receipts: &Receipts,
         as_diff: bool,
     ) -> Result<bool, Problem> {
-        let trust = Trust { target: &change.target, backups: &receipts.backups };
+        let trust = Trust { target: &change.target, backups: &receipts.backups, home: context.env.home() };
         let text = change.text_after().unwrap_or_default();
         trust::preview_install(context.printer, trust, text, as_diff)
     }
@@ -99,7 +119,10 @@ impl Work for Install {
         if let Some(copy) = change.install(receipts)? {
             show::kept(context.printer, host, &copy, context.env.home());
         }
-        let rest = trust::after_install(Trust { target: &change.target, backups: &receipts.backups }, agreed);
+        let rest = trust::after_install(
+            Trust { target: &change.target, backups: &receipts.backups, home: context.env.home() },
+            agreed,
+        );
         let restart = || format!("restart running sessions of {}", change.target.table.title);
         let next = match (rest, &change.edit) {
             (Some(rest), _) => Some(rest),
@@ -116,6 +139,6 @@ impl Work for Install {
     }
 
     fn tmux(&self, context: &mut Context<'_>, options: &tmux::Options) -> Result<Exit, Problem> {
-        tmux::install(context, options)
+        tmux::install(context, &self.keys.put_into(options))
     }
 }

@@ -88,7 +88,7 @@ impl Work for Uninstall {
         receipts: &Receipts,
         as_diff: bool,
     ) -> Result<bool, Problem> {
-        let trust = Trust { target: &change.target, backups: &receipts.backups };
+        let trust = Trust { target: &change.target, backups: &receipts.backups, home: context.env.home() };
         let text = change.text().ok().flatten().unwrap_or_default();
         trust::preview_uninstall(context.printer, trust, text, as_diff)
     }
@@ -102,7 +102,7 @@ impl Work for Uninstall {
     ) -> Result<(), Refusal> {
         let host = change.target.table.host;
         let text = change.text()?.unwrap_or_default();
-        let trust = Trust { target: &change.target, backups: &receipts.backups };
+        let trust = Trust { target: &change.target, backups: &receipts.backups, home: context.env.home() };
         let rest = trust::before_uninstall(trust, text, agreed);
         if let Some(copy) = change.uninstall(receipts)? {
             show::kept(context.printer, host, &copy, context.env.home());

@@ -14,7 +14,13 @@ use crate::printer::{Line, Printer, Style};
 use crate::text::{age, wrap};
 
 /// The longest fact beside which journal ids stand in one column.
-const FACT_COLUMNS: usize = 34;
+const FACT_COLUMNS: usize = 40;
+/// Fewest columns of facts: a terminal that has less of them beside the ids does without the ids.
+const FACT_LEAST: usize = 20;
+/// Columns of a journal id.
+const ID_COLUMNS: usize = 26;
+/// Columns of "  12m ago  ".
+const WHEN_COLUMNS: usize = 12;
 
 /// Show what a session's state rests on
 ///
@@ -70,24 +76,19 @@ fn print(printer: &mut Printer, why: &Why, now_ms: u64) -> std::io::Result<()> {
     let sources = why.evidence.iter().map(|evidence| &evidence.source);
     let sources = widest(sources.chain(why.ruled_out.iter().map(|passed| &passed.source)));
     let facts = why.evidence.iter().map(|evidence| &evidence.fact);
-    let facts = widest(facts.chain(why.ruled_out.iter().map(|passed| &passed.fact))).min(FACT_COLUMNS);
-    let row = |at_ms: u64, source: &str, fact: &str, id: &str| {
-        let when = format!("  {:>4} ago  ", age(now_ms.saturating_sub(at_ms)));
-        let line = Line::new().text(&when, Style::Dim).join(padded(source, sources)).own("  ");
-        line.join(padded(fact, facts)).own("  ").text(id, Style::Dim)
-    };
+    let facts = widest(facts.chain(why.ruled_out.iter().map(|passed| &passed.fact)));
+    let place = Place::of(sources, facts, printer.width());
     for evidence in &why.evidence {
-        printer.line(&row(evidence.seen_at, &evidence.source, &evidence.fact, &evidence.id))?;
+        place.print(printer, now_ms, (evidence.seen_at, &evidence.source, &evidence.fact, &evidence.id))?;
     }
     if !why.ruled_out.is_empty() {
         printer.line(&Line::new().styled("ruled out", Style::Bold))?;
     }
     for passed in &why.ruled_out {
         let id = passed.id.as_deref().unwrap_or("not in the journal");
-        printer.line(&row(passed.seen_at, &passed.source, &passed.fact, id))?;
+        place.print(printer, now_ms, (passed.seen_at, &passed.source, &passed.fact, id))?;
         let times = if passed.count > 1 { format!(" ({} times)", passed.count) } else { String::new() };
-        // Under the fact: "  12m ago  " and the sources stand before it.
-        under(printer, 12 + sources + 2, &format!("{}{times}", passed.reason))?;
+        under(printer, place.before(), &format!("{}{times}", passed.reason))?;
     }
     said(printer, "would change it", &why.would_change)?;
     said(printer, "cannot be looked at", &why.not_looked_at)?;
@@ -97,6 +98,53 @@ fn print(printer: &mut Printer, why: &Why, now_ms: u64) -> std::io::Result<()> {
         printer.line(&Line::new().own("  ").text(&when, Style::Plain).text(&again.reason, Style::Plain))?;
     }
     Ok(())
+}
+
+/// Where the columns of a row of evidence stand.
+struct Place {
+    sources: usize,
+    facts: usize,
+    /// Columns in which facts are wrapped.
+    wrapped: Option<usize>,
+    ids: bool,
+}
+
+impl Place {
+    fn of(sources: usize, facts: usize, width: Option<usize>) -> Place {
+        let place = Place { sources, facts: facts.min(FACT_COLUMNS), wrapped: None, ids: true };
+        let Some(room) = width.map(|width| width.saturating_sub(place.before())) else { return place };
+        let beside = room.saturating_sub(2 + ID_COLUMNS);
+        let ids = beside >= facts.min(FACT_LEAST);
+        let wrapped = if ids { beside } else { room };
+        Place { facts: facts.min(wrapped), wrapped: Some(wrapped), ids, ..place }
+    }
+
+    /// Columns that stand before a fact.
+    fn before(&self) -> usize {
+        WHEN_COLUMNS + self.sources + 2
+    }
+
+    /// Prints a row: when it was seen, its source, the fact, the id of its record.
+    fn print(
+        &self,
+        printer: &mut Printer,
+        now_ms: u64,
+        (at_ms, source, fact, id): (u64, &str, &str, &str),
+    ) -> std::io::Result<()> {
+        let when = format!("  {:>4} ago  ", age(now_ms.saturating_sub(at_ms)));
+        let mut line = Line::new().text(&when, Style::Dim).join(padded(source, self.sources)).own("  ");
+        for (place, words) in wrap(fact, self.wrapped).iter().enumerate() {
+            line = if place > 0 {
+                Line::new().spaces(self.before()).text(words, Style::Plain)
+            } else if self.ids {
+                line.join(padded(words, self.facts)).own("  ").text(id, Style::Dim)
+            } else {
+                line.text(words, Style::Plain)
+            };
+            printer.line(&line)?;
+        }
+        Ok(())
+    }
 }
 
 fn state(printer: &mut Printer, session: &Session, now_ms: u64) -> std::io::Result<()> {

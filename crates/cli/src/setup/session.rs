@@ -36,12 +36,6 @@ pub struct Options {
     /// Do not ask
     #[arg(short, long)]
     pub yes: bool,
-    /// tmux: take keys that you bound to something else
-    #[arg(long)]
-    pub force: bool,
-    /// tmux: keys behind its prefix, by default next=Tab,skip=S,popup=g,return=B; `none` leaves one out
-    #[arg(long, value_name = "VERB=KEY,…")]
-    pub keys: Option<tmux::Keys>,
 }
 
 impl Options {
@@ -52,8 +46,8 @@ impl Options {
 
     /// What tmux is told of them.
     pub fn of_tmux(&self) -> tmux::Options {
-        let Options { dry_run, yes, force, .. } = *self;
-        tmux::Options { dry_run, yes, force, keys: self.keys.clone() }
+        let Options { dry_run, yes, .. } = *self;
+        tmux::Options { dry_run, yes, force: false, keys: None }
     }
 }
 

@@ -19,6 +19,8 @@ pub struct Trust<'a> {
     pub target: &'a Target,
     /// Where copies of what is changed go; a private folder that is there by the time something is written.
     pub backups: &'a Path,
+    /// The human's home folder, shown as `~`.
+    pub home: Option<&'a str>,
 }
 
 impl Trust<'_> {
@@ -51,7 +53,11 @@ impl Trust<'_> {
         words: &str,
         as_diff: bool,
     ) -> Result<(), Problem> {
-        show::host(printer, self.target.table.host, &format!("{}: {words}", change.path.display()));
+        show::host(
+            printer,
+            self.target.table.host,
+            &format!("{}: {words}", show::short(&change.path, self.home)),
+        );
         if as_diff {
             diff::print(printer, &change.path, change.before.as_deref(), change.after.as_deref())?;
         }
@@ -178,7 +184,7 @@ mod tests {
             home_bases: vec![at("home")],
             program: None,
         };
-        let trust = Trust { target: &target, backups: &at("backups") };
+        let trust = Trust { target: &target, backups: &at("backups"), home: None };
         let change = codex::Change {
             path: at("home/.codex/config.toml"),
             before: Some("a = 1\n".into()),

@@ -1,6 +1,6 @@
 //! `ls`, `why`, `status` and the verbs against a real daemon.
 
-use crate::support::{TestDaemon, TestEnv};
+use crate::support::{TestDaemon, TestEnv, finish};
 
 #[test]
 fn the_queue_is_listed_skipped_snoozed_pinned_and_settled() {
@@ -76,6 +76,32 @@ fn why_prints_the_evidence() {
             "  transcript, pane, process  its producer alone tells of it",
         ]
     );
+}
+
+#[test]
+fn a_narrow_terminal_wraps_the_evidence_and_does_without_ids_at_last() {
+    let env = TestEnv::new();
+    let daemon = TestDaemon::start(&env);
+    daemon.post_stuck("build", "Tool: Bash | Command: make", 1_000);
+    let evidence = |columns: &str| -> Vec<String> {
+        let mut why = env.herdbook(&["why", "build"]);
+        why.env("COLUMNS", columns);
+        let lines = finish(why, b"").stdout.lines().map(str::to_owned).collect::<Vec<_>>();
+        let (from, to) = ("evidence", "would change it");
+        let at = |title: &str| lines.iter().position(|line| line == title).unwrap();
+        lines[at(from) + 1..at(to)].to_vec()
+    };
+    // "  12m ago  posted  " are 20 columns, the fact 23, two between, the id 26.
+    let [wide] = &evidence("71")[..] else { panic!("one row") };
+    assert!(wide.contains("  a producer posted stuck  01") && wide.len() == 71, "{wide}");
+    let [row, rest] = &evidence("70")[..] else { panic!("the fact is wrapped") };
+    assert!(row.contains("  a producer posted       01") && row.len() == 70, "{row}");
+    assert_eq!(rest, "                    stuck");
+    let [narrow] = &evidence("60")[..] else { panic!("the id is left out") };
+    assert!(narrow.ends_with("  a producer posted stuck"), "{narrow}");
+    // A cell has room for little: the tool and its command.
+    assert!(env.run(&["ls"]).stdout.contains("  Bash: make\n"));
+    assert!(env.run(&["why", "build"]).stdout.contains("  Tool: Bash | Command: make\n"));
 }
 
 /// The members `queue` and `sessions` of a listing.

@@ -49,3 +49,13 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
     assert_eq!(std::fs::read_to_string(env.path().join("code")).unwrap(), "0\n");
     assert_eq!(std::fs::read_to_string(env.path().join("err")).unwrap(), "");
 }
+
+#[test]
+fn keys_can_be_chosen_where_they_are_put_in_and_not_where_they_are_taken_out() {
+    let env = TestEnv::new();
+    for option in ["--force", "--keys"] {
+        assert!(env.run(&["install", "--help"]).stdout.contains(option), "{option}");
+        assert!(!env.run(&["uninstall", "--help"]).stdout.contains(option), "{option}");
+    }
+    assert_eq!(env.run(&["uninstall", "tmux", "--keys", "next=n"]).code, 2);
+}

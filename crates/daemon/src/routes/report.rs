@@ -59,8 +59,10 @@ pub(super) async fn status(
         (vec![PostedStatus { place: known(posted.place), ..posted }], 0)
     };
     let count = reports.len();
-    for report in reports {
-        app.keep(Input::Status(report), Durability::Synced).await?;
+    for (n, report) in reports.into_iter().enumerate() {
+        // The last one takes all before it to the disk: one wait for it, however many there are.
+        let durability = if n + 1 < count { Durability::Written } else { Durability::Synced };
+        app.keep(Input::Status(report), durability).await?;
     }
     ok(&StatusTaken { ok: true, reports: count, passed_over })
 }

@@ -165,7 +165,7 @@ fn times_in_transcripts_are_written_as_hosts_do() {
 fn a_herd_that_changed_in_every_way_while_no_daemon_ran_is_right_within_five_seconds() {
     let mut machine = Machine::new();
     let state = machine.scratch.state();
-    let before = Settings { wall_shift_ms: -(AWAY_MS as i64), ..Settings::default() };
+    let before = Settings { wall_shift_ms: -(AWAY_MS as i64), watches: true, ..Settings::default() };
     let (mut daemon, _) = start(&state, before);
     let alive = process_of(std::process::id());
     let (killed, killed_at_work) = (Agent::start(), Agent::start());
@@ -236,7 +236,7 @@ fn a_herd_that_changed_in_every_way_while_no_daemon_ran_is_right_within_five_sec
     machine.spooled("new", "UserPromptSubmit", json!({ "prompt": "go" }));
     machine.spooled("new", "Stop", json!({ "last_assistant_message": "Done." }));
 
-    let (daemon, deadline) = start(&state, Settings::default());
+    let (daemon, deadline) = start(&state, Settings { watches: true, ..Settings::default() });
     let states = [
         ("claude-answered", "working"),
         ("claude-asks", "stuck/permission"),
@@ -281,7 +281,7 @@ fn a_herd_that_changed_in_every_way_while_no_daemon_ran_is_right_within_five_sec
     assert!(daemon.end(Signal::TERM).success());
 
     // The journal tells the same once more.
-    let (daemon, _) = start(&state, Settings::default());
+    let (daemon, _) = start(&state, Settings { watches: true, ..Settings::default() });
     assert_eq!(picture(&daemon), shown);
 }
 
@@ -302,7 +302,7 @@ fn panes_and_servers_that_went_while_no_daemon_ran_are_missed_within_five_second
         ("dead-server", &dies, dies.run(&new)),
         ("reused-id", &comes_back, comes_back.run(&new)),
     ];
-    let before = Settings { wall_shift_ms: -(AWAY_MS as i64), ..Settings::default() };
+    let before = Settings { wall_shift_ms: -(AWAY_MS as i64), watches: true, ..Settings::default() };
     let (mut daemon, _) = start(&state, before);
     for (session, server, pane) in &places {
         let mut call = machine.call(session, "Stop", json!({}), None);
@@ -326,7 +326,7 @@ fn panes_and_servers_that_went_while_no_daemon_ran_are_missed_within_five_second
     });
     assert_eq!(comes_back.run(&new), places[3].2, "ids begin anew with the server");
 
-    let (daemon, deadline) = start(&state, Settings::default());
+    let (daemon, deadline) = start(&state, Settings { watches: true, ..Settings::default() });
     let waits = |id: &'static str| (id, "stuck/turn_end");
     let states = ["claude-closed", "claude-dead-server", "claude-open", "claude-reused-id"].map(waits);
     expect(&daemon, deadline, &["claude-open"], &states);
@@ -341,7 +341,12 @@ fn after_a_reboot_only_what_runs_now_or_elsewhere_is_there() {
     let mut machine = Machine::new();
     let state = machine.scratch.state();
     let earlier = boot_prefix().wrapping_add(1).max(1);
-    let before = Settings { wall_shift_ms: -(AWAY_MS as i64), boot: Some(earlier), ..Settings::default() };
+    let before = Settings {
+        wall_shift_ms: -(AWAY_MS as i64),
+        watches: true,
+        boot: Some(earlier),
+        ..Settings::default()
+    };
     let (mut daemon, _) = start(&state, before);
     // A pid that is taken again, by a process that started at the same tick after the boot.
     let taken_again = process_of(std::process::id());
@@ -375,7 +380,7 @@ fn after_a_reboot_only_what_runs_now_or_elsewhere_is_there() {
     machine.spooled("goes-on", "SessionStart", json!({ "source": "resume" }));
     machine.spooled("goes-on", "UserPromptSubmit", json!({ "prompt": "more" }));
 
-    let (daemon, deadline) = start(&state, Settings::default());
+    let (daemon, deadline) = start(&state, Settings { watches: true, ..Settings::default() });
     let states = [
         ("claude-asks", "ended"),
         ("claude-far", "unknown"),

@@ -1,7 +1,7 @@
 //! What the detector says of panes: the reference's events, with evidence, and its sessions over a restart.
 
-use herdbook_engine::Input;
 use herdbook_engine::view::FromSource;
+use herdbook_engine::{HumanAct, Input};
 use herdbook_events::{Detected, NormalizedEvent, PaneProgram, Reason, SessionKey};
 
 use crate::{Herd, START_MS};
@@ -182,4 +182,31 @@ fn a_producer_that_names_its_session_moves_it_to_no_other_pane() {
     let view = herd.engine.session(&SessionKey::posted(ID).unwrap()).unwrap();
     assert_eq!(view.pane, Some(program().pane_ref()));
     assert_eq!(herd.engine.detected().len(), 1);
+}
+
+#[test]
+fn what_the_human_settled_stays_settled_over_a_restart_and_goes_on_when_it_does() {
+    let mut herd = Herd::new();
+    for event in 0..2 {
+        say(&mut herd, 2, event);
+    }
+    herd.act(HumanAct::Settle(SessionKey::posted("tmux-%2-1").unwrap()));
+    assert_eq!((herd.queue().len(), herd.state("tmux-%2-1").as_str()), (0, "registered"));
+    // The detector goes on at the same prompt, and does not say it anew.
+    let mut after = herd.restarted();
+    assert_eq!(after.engine.detected()[0].waits.as_deref(), Some("Quiet at prompt: $ "));
+    say(&mut after, 2, 2);
+    assert_eq!(
+        (after.state("tmux-%2-1").as_str(), after.engine.detected()[0].waits.as_deref()),
+        ("working", None)
+    );
+    say(&mut after, 2, 1);
+    assert_eq!(after.queue(), ["tmux-%2-1"]);
+    // So does what others post. Nobody begins to work by what it never waited for.
+    herd.stuck("p", 1, "m");
+    herd.act(HumanAct::Settle(SessionKey::posted("p").unwrap()));
+    herd.tell("registered", "q");
+    herd.tell("unstuck", "p");
+    herd.tell("unstuck", "q");
+    assert_eq!([herd.state("p"), herd.state("q")], ["working", "registered"]);
 }

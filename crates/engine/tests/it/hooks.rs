@@ -1,6 +1,7 @@
 //! Hook rules that the recorded cases do not reach: one test a rule. The recorded ones run in `conformance`.
 
 use herdbook_engine::Input;
+use herdbook_engine::view::State;
 use herdbook_events::Origin;
 
 use crate::Herd;
@@ -205,4 +206,15 @@ fn equal_pids_of_two_machines_are_two_processes() {
     assert_eq!(herd.restarted().queue(), ["claude-3"]);
     let first = herd.engine.queue(herd.now).remove(0);
     assert_eq!(first.machine.as_deref(), Some("buildbox"));
+}
+
+/// A frame of anybody with our uid may carry any stamp.
+#[test]
+fn a_stamp_at_the_end_of_time_is_a_stamp_like_others() {
+    let mut herd = Herd::new();
+    let call = r#""tool_name":"Bash","tool_input":{"command":"make"},"tool_use_id":"t1""#;
+    for event in ["UserPromptSubmit", "PreToolUse", "PermissionRequest", "PreToolUse", "PostToolUse"] {
+        herd.stamped("1", event, call, u64::MAX);
+    }
+    assert_eq!(herd.engine.sessions()[0].state, State::Working);
 }

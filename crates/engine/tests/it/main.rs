@@ -13,6 +13,7 @@ mod ids;
 mod ledger;
 mod panes;
 mod posted;
+mod programs;
 mod received;
 mod replay;
 mod screen;
@@ -137,6 +138,24 @@ impl Herd {
             cut: false,
             spooled: self.earlier_boot,
             earlier_boot: self.earlier_boot,
+        }));
+    }
+
+    /// A Claude hook whose process says that it started at that time since boot.
+    pub fn stamped(&mut self, id: &str, event: &str, more: &str, stamp_ms: u64) {
+        self.deliveries += 1;
+        let body = format!(r#"{{"session_id":"{id}","cwd":"/srv/demo","hook_event_name":"{event}",{more}}}"#);
+        self.input(Input::Hook(HookDelivery {
+            host: "claude".into(),
+            native_event: None,
+            delivery: self.deliveries,
+            stamp_ms: Some(stamp_ms),
+            started_at_ms: Some(self.now.wall_ms),
+            origin: Origin::default(),
+            body: body.into_bytes(),
+            cut: false,
+            spooled: false,
+            earlier_boot: false,
         }));
     }
 

@@ -14,6 +14,10 @@ enum Step {
     Post(u8, u8, u16),
     Detected(u8, u8),
     Act(u8, u8),
+    /// The human settles one of the sessions.
+    Settle(u8),
+    /// The wall clock is set, by so many milliseconds.
+    Clock(i32),
     Gone(u8),
     Pane(u8, u8, u16),
     Told(u8, u8, bool),
@@ -136,6 +140,20 @@ fn take(herd: &mut Herd, step: &Step) {
                 _ => HumanAct::Settle(key),
             });
         }
+        Step::Settle(nth) => {
+            let keys: Vec<_> = herd.engine.sessions().into_iter().map(|view| view.key).collect();
+            if let Some(key) = keys.get(usize::from(*nth) % keys.len().max(1)) {
+                herd.act(HumanAct::Settle(key.clone()));
+            }
+        }
+        Step::Clock(by_ms) => {
+            // When the clock was set is not in the journal, and what time alone did just then shows another wall time
+            // after a restart: so there are records before and after.
+            let gap = || Input::Gap { lost: 0, reason: "set".into() };
+            herd.input(gap());
+            herd.now.wall_ms = herd.now.wall_ms.saturating_add_signed(i64::from(*by_ms));
+            herd.input(gap());
+        }
         Step::Gone(pid) => {
             let process = Process { pid: u32::from(*pid % 4), start: None };
             herd.input(Input::Process { process, machine: None, alive: false });
@@ -208,6 +226,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         3 => (any::<u8>(), any::<u8>(), any::<u16>()).prop_map(|(s, k, t)| Step::Post(s, k, t)),
         2 => (any::<u8>(), any::<u8>()).prop_map(|(pane, kind)| Step::Detected(pane, kind)),
         2 => (any::<u8>(), any::<u8>()).prop_map(|(session, act)| Step::Act(session, act)),
+        2 => any::<u8>().prop_map(Step::Settle),
         1 => any::<u8>().prop_map(Step::Gone),
         3 => (any::<u8>(), any::<u8>(), any::<u16>()).prop_map(|(s, k, t)| Step::Pane(s, k, t)),
         3 => (any::<u8>(), any::<u8>(), any::<bool>()).prop_map(|(s, f, fresh)| Step::Told(s, f, fresh)),
@@ -222,6 +241,19 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => any::<u8>().prop_map(Step::Earlier),
     ];
     prop::collection::vec(step, 1..60)
+}
+
+/// Steps with a clock that is set between them.
+fn steps_and_clocks() -> impl Strategy<Value = Vec<Step>> {
+    let clock = (-90_000_000i32..90_000_000).prop_map(Step::Clock);
+    (steps(), prop::collection::vec((any::<prop::sample::Index>(), clock), 0..3)).prop_map(
+        |(mut steps, clocks)| {
+            for (place, clock) in clocks {
+                steps.insert(place.index(steps.len()), clock);
+            }
+            steps
+        },
+    )
 }
 
 fn ended(herd: &Herd) -> Vec<KeptSpan> {
@@ -445,7 +477,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: cases(128), ..ProptestConfig::default() })]
 
     #[test]
-    fn the_fold_of_the_journal_is_the_state(steps in steps()) {
+    fn the_fold_of_the_journal_is_the_state(steps in steps_and_clocks()) {
         let mut herd = Herd::new();
         for step in &steps {
             take(&mut herd, step);

@@ -17,22 +17,22 @@ const ASKS: &str =
 const DONE: &str = "state=done:app=claude-code";
 const CLEAR: &str = "state=clear";
 
-fn pane(id: &str) -> StatusPlace {
+pub fn pane(id: &str) -> StatusPlace {
     let pane = PaneRef { socket: String::new(), server_pid: None, pane: format!("%{id}") };
     StatusPlace { pane: Some(pane), ..StatusPlace::default() }
 }
 
-fn process(pid: u32) -> StatusPlace {
+pub fn process(pid: u32) -> StatusPlace {
     StatusPlace { process: Some(Process { pid, start: Some(5) }), ..StatusPlace::default() }
 }
 
 impl Herd {
     /// A program writes that body.
-    fn says(&mut self, place: StatusPlace, body: &str) {
+    pub fn says(&mut self, place: StatusPlace, body: &str) {
         self.said_at(place, body, None);
     }
 
-    fn said_at(&mut self, place: StatusPlace, body: &str, written_ms: Option<u64>) {
+    pub fn said_at(&mut self, place: StatusPlace, body: &str, written_ms: Option<u64>) {
         let found = Scanner::new().feed(format!("\x1b]7501;{body}\x1b\\").as_bytes());
         for report in found.into_iter().map(Result::unwrap) {
             self.input(Input::Status(PostedStatus { report, place: place.clone(), written_ms }));

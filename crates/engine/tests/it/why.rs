@@ -246,3 +246,35 @@ fn sources_that_cannot_be_looked_at_are_named_with_the_reason() {
     assert_eq!(said(&why(&herd, "p").not_looked_at), each("its producer alone tells of it"));
     assert_eq!(said(&why(&herd, "claude-far").not_looked_at), each("it runs on build-7"));
 }
+
+#[test]
+fn what_would_change_a_state_holds_in_odd_states_too() {
+    // Only its pane tells of it: anything but a dialog ends it, also after it was settled.
+    let mut herd = Herd::new();
+    herd.wait(1_000);
+    look(&mut herd, "9", Shows::Dialog { kind: WaitKind::Dialog, sure: true }, 1_000);
+    let key = herd.queue().pop().unwrap();
+    let of_pane = ["hook: any word of a session in its pane", "pane: no dialog, the end of its agent"];
+    assert_eq!(said(&why(&herd, &key).would_change)[..2], of_pane);
+    herd.act(HumanAct::Settle(SessionKey::posted(&key).unwrap()));
+    look(&mut herd, "9", Shows::Dialog { kind: WaitKind::Dialog, sure: true }, 2_000);
+    assert_eq!(herd.state(&key), "registered");
+    assert_eq!(said(&why(&herd, &key).would_change), of_pane);
+    look(&mut herd, "9", Shows::Ready { kind: WaitKind::TurnEnd }, 0);
+    assert_eq!(herd.state(&key), "absent");
+    // A wait that left the queue for age is back with any word.
+    let mut herd = Herd::new();
+    let stop = |event: &str| format!(r#"{{"session_id":"1","cwd":"/srv","hook_event_name":"{event}"}}"#);
+    herd.hook("claude", &stop("Stop"), Origin::default());
+    herd.wait(24 * 3_600_000 + 1);
+    assert_eq!(herd.state("claude-1"), "unknown");
+    assert_eq!(said(&why(&herd, "claude-1").would_change)[0], "hook: any word of it");
+    herd.hook("claude", &stop("SubagentStop"), Origin::default());
+    assert_eq!(herd.state("claude-1"), "stuck/turn_end");
+    // Where no human sits nobody is asked.
+    let mut herd = Herd::new();
+    let vars = vec![("CLAUDE_CODE_SESSION_ATTENDED".into(), "0".into())];
+    let start = r#"{"session_id":"1","cwd":"/srv","hook_event_name":"SessionStart","source":"startup"}"#;
+    herd.hook("claude", start, Origin { vars, ..Origin::default() });
+    assert_eq!(said(&why(&herd, "claude-1").would_change), ["hook: a prompt, a call"]);
+}

@@ -29,6 +29,8 @@ pub(super) struct Blocks {
     /// Bytes of a row that is not complete.
     rest: Vec<u8>,
     open: Option<Open>,
+    /// One of our commands was answered.
+    has_begun: bool,
 }
 
 #[derive(Debug)]
@@ -62,6 +64,7 @@ impl Blocks {
                 let text = std::mem::take(&mut open.text);
                 self.open = None;
                 if by_us {
+                    self.has_begun = true;
                     answers.push(Block { ok, text });
                 }
             } else {
@@ -80,6 +83,8 @@ impl Blocks {
             "%exit" => Err(Broken::Exit),
             "%end" | "%error" => Err(Broken::Garbled(row.to_owned())),
             _ if word.len() > 1 && word.starts_with('%') => Ok(()),
+            // What the human's own hook says when a client comes (`client-attached`).
+            _ if !self.has_begun => Ok(()),
             _ => Err(Broken::Garbled(row.to_owned())),
         }
     }
@@ -128,6 +133,9 @@ mod tests {
     fn goodbyes_and_strangers_are_told_apart() {
         assert_eq!(read("%exit\n").1, Err(Broken::Exit));
         assert_eq!(read("%exit server exited\n").1, Err(Broken::Exit));
-        assert_eq!(read("sh: tmux: not found\n").1, Err(Broken::Garbled("sh: tmux: not found".into())));
+        let greeted = "%begin 1 1 0\n%end 1 1 0\nwelcome\n%begin 1 2 1\n7 8\n%end 1 2 1\n";
+        assert_eq!(read(greeted), (vec![block(true, "7 8\n")], Ok(())), "a hook greets who comes");
+        let later = format!("{greeted}welcome\n");
+        assert_eq!(read(&later).1, Err(Broken::Garbled("welcome".into())));
     }
 }

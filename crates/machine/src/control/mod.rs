@@ -181,6 +181,26 @@ impl Control {
         Ok(Cycle { panes, screens })
     }
 
+    /// Takes what tmux says unasked, so that nothing piles up while nothing is asked, and tells whether the client
+    /// still sits there. Never waits.
+    pub fn is_there(&mut self) -> bool {
+        let mut chunk = [0; 4 << 10];
+        let mut answers = Vec::new();
+        let Some(stdout) = self.child.stdout.as_mut().filter(|_| !self.is_over) else { return false };
+        // So much at once; the rest is for the next time.
+        for _ in 0..64 {
+            match stdout.read(&mut chunk) {
+                Ok(read) if read > 0 && self.blocks.take(&chunk[..read], &mut answers).is_ok() => {}
+                Err(error) if command::is_later(&error) => return true,
+                _ => {
+                    self.is_over = true;
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
     /// Writes commands, one a line, and waits for the answer of each.
     fn ask(&mut self, commands: &str, count: usize) -> Result<Vec<Block>, ControlError> {
         if self.is_over {

@@ -149,5 +149,10 @@ impl Control {
 }
 
 fn format_of(fields: &[&str]) -> String {
-    fields.iter().map(|field| format!("#{{{field}}}")).collect::<Vec<_>>().join(SEPARATOR)
+    let field = |name: &&str| match *name {
+        // A program names itself as it likes, also in several rows, which would spoil the list of all panes.
+        "pane_current_command" => format!("#{{s/[^ -~]/ /:{name}}}"),
+        _ => format!("#{{{name}}}"),
+    };
+    fields.iter().map(field).collect::<Vec<_>>().join(SEPARATOR)
 }

@@ -33,6 +33,37 @@ fn one_cycle_lists_all_panes_and_captures_the_ones_asked_for() {
 }
 
 #[test]
+fn what_the_humans_hooks_say_when_a_client_comes_is_passed_over() {
+    let Some(server) = PrivateServer::start("what_the_humans_hooks_say_when_a_client_comes", "one") else {
+        return;
+    };
+    server.by_hand(&["set-hook", "-g", "client-attached", "display-message -p 'welcome back'"]);
+    let mut control = Control::attach(&server.tmux()).unwrap();
+    let ids = |panes: Vec<PaneRow>| panes.into_iter().map(|pane| pane.id).collect::<Vec<_>>();
+    assert_eq!(ids(control.cycle(&["%0"]).unwrap().panes), ["%0"]);
+}
+
+#[test]
+fn a_command_in_several_rows_spoils_no_list() {
+    let Some(server) = PrivateServer::start("a_command_in_several_rows_spoils_no_list", "one") else {
+        return;
+    };
+    let named = "exec -a \"$(printf 'a\\nb\\037c')\" sleep 600";
+    let pane = server.by_hand(&["new-window", "-d", "-P", "-F", "#{pane_id}", "bash", "-c", named]);
+    let mut control = Control::attach(&server.tmux()).unwrap();
+    let begun = std::time::Instant::now();
+    let command = loop {
+        let panes = control.list(true).unwrap();
+        assert_eq!(panes.len(), 2);
+        let command = panes.into_iter().find(|listed| listed.id == pane).unwrap().command;
+        if command == "a b c" || begun.elapsed().as_secs() > 20 {
+            break command;
+        }
+    };
+    assert_eq!(command, "a b c");
+}
+
+#[test]
 fn a_server_that_dies_ends_the_conversation_and_says_nothing_of_panes() {
     let Some(server) = PrivateServer::start("a_server_that_dies_ends_the_conversation", "one") else {
         return;

@@ -8,7 +8,7 @@ use crate::commands::status::segment;
 use crate::listing::short_cwd;
 use crate::model::{Row, is_resting};
 use crate::printer::{Line, Style};
-use crate::text::age;
+use crate::text::{age, brief};
 
 /// Columns of the list at most: number, host, kind, age.
 const COLUMNS: [usize; 4] = [3, 8, 12, 4];
@@ -105,7 +105,7 @@ fn entry(row: &Row, home: Option<&str>, is_chosen: bool, width: usize, now_ms: u
     let chosen = if is_chosen { Style::Bold } else { Style::Plain };
     let ask = item.map_or(row.session.message.as_str(), |item| item.ask.as_str());
     let later = if is_later { "later: " } else { "" };
-    line.own(later).text(ask.trim_start(), style(chosen)).cut(width)
+    line.own(later).text(&brief(ask), style(chosen)).cut(width)
 }
 
 /// Adds a cell, filled up to its columns.
