@@ -101,13 +101,15 @@ impl Attention {
             return session.rule_out(at, cause, if main { OVERTAKEN } else { SUBAGENT });
         }
         session.moved(at, cause);
-        session.note(at, cause);
-        session.background = false;
-        session.open_tools.retain(|open| open.agent.is_some());
         if human {
+            // What it rests on from now on begins here; what was before is in the journal.
+            session.evidence.clear();
             session.begun_stamp_ms = session.begun_stamp_ms.max(cause.stamp_ms);
             session.children.clear();
         }
+        session.note(at, cause);
+        session.background = false;
+        session.open_tools.retain(|open| open.agent.is_some());
         // The host's own prompt (a finished background task) starts a turn but answers no question.
         out.extend(self.close(key, at, cause, |wait| human || !wait.is_blocking()));
         self.enter(key, Phase::Working, at);

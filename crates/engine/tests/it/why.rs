@@ -278,3 +278,16 @@ fn what_would_change_a_state_holds_in_odd_states_too() {
     herd.hook("claude", start, Origin { vars, ..Origin::default() });
     assert_eq!(said(&why(&herd, "claude-1").would_change), ["hook: a prompt, a call"]);
 }
+
+#[test]
+fn the_evidence_begins_with_the_last_prompt() {
+    let mut herd = Herd::new();
+    for prompt in ["x", "y"] {
+        herd.claude("1", "UserPromptSubmit", &format!(r#""prompt":"{prompt}""#));
+        herd.wait(1_000);
+        herd.claude("1", "PermissionRequest", r#""tool_name":"Bash","tool_input":{"command":"make"}"#);
+        herd.wait(8 * 60_000);
+    }
+    let facts: Vec<String> = herd.engine.sessions()[0].evidence.iter().map(|one| one.fact.clone()).collect();
+    assert_eq!(facts, ["UserPromptSubmit", "PermissionRequest (Bash)"]);
+}
