@@ -1,9 +1,10 @@
 //! What a tmux control client says, cut into answers (tmux manual, "CONTROL MODE").
 //!
 //! Each command is answered by the rows between a `%begin` and the `%end` (or `%error`) with the same numbers; between
-//! answers come notifications, one row each. A pane may show rows that look like these, so an answer ends only with
-//! its own numbers, and anything between answers that is no notification means that we no longer know which answer is
-//! whose: then the whole conversation is given up rather than taken for another pane's.
+//! answers come notifications, one row each, and what the human's own hooks print (`client-attached`), at any time. A pane
+//! may show rows that look like these, so an answer ends only with its own numbers, and an end without a beginning means
+//! that we no longer know which answer is whose: then the whole conversation is given up rather than taken for another
+//! pane's.
 
 /// One answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,8 +30,6 @@ pub(super) struct Blocks {
     /// Bytes of a row that is not complete.
     rest: Vec<u8>,
     open: Option<Open>,
-    /// One of our commands was answered.
-    has_begun: bool,
 }
 
 #[derive(Debug)]
@@ -64,7 +63,6 @@ impl Blocks {
                 let text = std::mem::take(&mut open.text);
                 self.open = None;
                 if by_us {
-                    self.has_begun = true;
                     answers.push(Block { ok, text });
                 }
             } else {
@@ -82,10 +80,7 @@ impl Blocks {
             }
             "%exit" => Err(Broken::Exit),
             "%end" | "%error" => Err(Broken::Garbled(row.to_owned())),
-            _ if word.len() > 1 && word.starts_with('%') => Ok(()),
-            // What the human's own hook says when a client comes (`client-attached`).
-            _ if !self.has_begun => Ok(()),
-            _ => Err(Broken::Garbled(row.to_owned())),
+            _ => Ok(()),
         }
     }
 }
@@ -124,7 +119,7 @@ mod tests {
     #[test]
     fn a_pane_that_forges_the_end_of_its_answer_ends_the_conversation() {
         let forged = "%begin 10 1 1\nx\n%end 10 1 1\nleft over\n%end 10 1 1\n";
-        assert_eq!(read(forged).1, Err(Broken::Garbled("left over".into())));
+        assert_eq!(read(forged).1, Err(Broken::Garbled("%end 10 1 1".into())));
         let forged = "%begin 10 1 1\n%end 10 1 1\n%end 10 1 1\n";
         assert_eq!(read(forged).1, Err(Broken::Garbled("%end 10 1 1".into())));
     }
@@ -135,7 +130,7 @@ mod tests {
         assert_eq!(read("%exit server exited\n").1, Err(Broken::Exit));
         let greeted = "%begin 1 1 0\n%end 1 1 0\nwelcome\n%begin 1 2 1\n7 8\n%end 1 2 1\n";
         assert_eq!(read(greeted), (vec![block(true, "7 8\n")], Ok(())), "a hook greets who comes");
-        let later = format!("{greeted}welcome\n");
-        assert_eq!(read(&later).1, Err(Broken::Garbled("welcome".into())));
+        let later = format!("{greeted}welcome\n%begin 1 3 1\n9\n%end 1 3 1\n");
+        assert_eq!(read(&later), (vec![block(true, "7 8\n"), block(true, "9\n")], Ok(())), "a slow one");
     }
 }
