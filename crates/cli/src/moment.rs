@@ -1,7 +1,7 @@
 //! Moments of the past: as a person writes them, and as they are shown, in the local time zone.
 
 use jiff::Timestamp;
-use jiff::civil::{DateTime, Time};
+use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
 
 use crate::clock::now_ms;
@@ -12,7 +12,8 @@ use crate::text::parse_duration;
 pub enum BadMoment {
     /// It was not understood.
     #[error(
-        "'{0}' is no time: write 14:05, 14:05:30, '2026-11-30 14:05', 2026-11-30T14:05:00Z, or 10m for ten minutes ago"
+        "'{0}' is no time: write 14:05, '2026-11-30 14:05', 2026-11-30 for its beginning, 2026-11-30T14:05:00Z, or 10m for ten \
+         minutes ago"
     )]
     Unknown(String),
     /// Nothing is known of it yet.
@@ -20,7 +21,7 @@ pub enum BadMoment {
     Ahead(String),
 }
 
-/// Reads a moment that is over, and returns Unix milliseconds. A time of day is the last one that was.
+/// Reads a moment that is over, and returns Unix milliseconds. A time of day is the last one that was, a day its beginning.
 ///
 /// # Errors
 /// Another text, or a moment to come.
@@ -51,13 +52,18 @@ fn read(text: &str, now_ms: u64, zone: &TimeZone) -> Result<u64, BadMoment> {
     let unknown = || BadMoment::Unknown(text.to_owned());
     let ms = |moment: Timestamp| u64::try_from(moment.as_millisecond()).map_err(|_| unknown());
     let local = |moment: DateTime| ms(zone.to_timestamp(moment).map_err(|_| unknown())?);
-    // Only what has a colon: "14" might be anything.
-    let parsed = text.contains(':').then_some(text).ok_or_else(unknown)?;
-    let moment = if let Ok(moment) = parsed.parse::<Timestamp>() {
+    // Only what has a colon, or is a day: "14" might be anything.
+    let day = text.parse::<Date>().ok().filter(|_| !text.contains(':'));
+    if day.is_none() && !text.contains(':') {
+        return Err(unknown());
+    }
+    let moment = if let Some(day) = day {
+        local(day.to_datetime(Time::midnight()))?
+    } else if let Ok(moment) = text.parse::<Timestamp>() {
         ms(moment)?
-    } else if let Ok(moment) = parsed.parse::<DateTime>() {
+    } else if let Ok(moment) = text.parse::<DateTime>() {
         local(moment)?
-    } else if let Ok(time) = parsed.parse::<Time>() {
+    } else if let Ok(time) = text.parse::<Time>() {
         let now = i64::try_from(now_ms)
             .map_or(Timestamp::MAX, |now| Timestamp::from_millisecond(now).unwrap_or(Timestamp::MAX));
         let today = zone.to_datetime(now).date();
@@ -98,6 +104,7 @@ mod tests {
             ("14:05:30", "2026-11-30 14:05:30"),
             // Later today is not known yet: yesterday's.
             ("14:06", "2026-11-29 14:06:00"),
+            ("2026-11-29", "2026-11-29 00:00:00"),
             ("2026-11-29 08:00", "2026-11-29 08:00:00"),
             ("2026-11-29T08:00:01", "2026-11-29 08:00:01"),
             ("2026-11-30T13:00:00Z", "2026-11-30 14:00:00"),
@@ -109,10 +116,10 @@ mod tests {
 
     #[test]
     fn what_is_no_moment_or_lies_ahead_is_refused_in_words() {
-        for text in ["", "soon", "14", "1405", "25:00", "2026-11-30", "2026-13-01 10:00", "-5m", "0s"] {
+        for text in ["", "soon", "14", "1405", "25:00", "2026-13-01", "2026-13-01 10:00", "-5m", "0s"] {
             assert_eq!(of(text), Err(BadMoment::Unknown(text.into())));
         }
-        for text in ["2026-11-30 14:06", "2026-12-01T00:00:00Z"] {
+        for text in ["2026-11-30 14:06", "2026-12-01", "2026-12-01T00:00:00Z"] {
             assert_eq!(of(text), Err(BadMoment::Ahead(text.into())));
         }
         assert_eq!(words(u64::MAX, zone()), "18446744073709551615 ms");

@@ -110,7 +110,7 @@ fn line(file: &str, reading: &Reading) -> Line {
         line = line.text(file, Style::Plain).own(": ");
     }
     line = line.styled(reading.verdict.as_str(), Style::Bold);
-    if let Some(kind) = reading.kind {
+    if let Some(kind) = reading.kind.filter(|kind| kind.as_str() != reading.verdict.as_str()) {
         line = line.own(" (").styled(kind.as_str(), Style::Plain).own(")");
     }
     line = line.text(&format!(", by the rule '{}'", reading.rule), Style::Dim);

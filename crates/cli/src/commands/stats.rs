@@ -1,12 +1,10 @@
 //! `herdbook stats`: how long agents waited and worked.
 
-use jiff::civil::Date;
-
 use super::Context;
 use crate::daemon::Daemon;
 use crate::error::Problem;
 use crate::exit::Exit;
-use crate::moment::{BadMoment, parse_moment};
+use crate::moment::parse_moment;
 use crate::tally;
 
 /// Show how long agents waited for you and how long they worked
@@ -17,7 +15,7 @@ use crate::tally;
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// What ended since then: 24h, 7d, 14:05, 2026-11-01, 2026-11-01T14:05
-    #[arg(long, value_name = "TIME", default_value = "7d", value_parser = since)]
+    #[arg(long, value_name = "TIME", default_value = "7d", value_parser = parse_moment)]
     since: u64,
     /// What the rows are
     #[arg(long, value_enum, default_value_t = By::Kind)]
@@ -48,14 +46,6 @@ impl By {
             By::Kind => "kind",
             By::Day => "day",
         }
-    }
-}
-
-/// Reads a moment, or a day as its beginning.
-fn since(text: &str) -> Result<u64, BadMoment> {
-    match text.parse::<Date>() {
-        Ok(day) if !text.contains(':') => parse_moment(&format!("{day} 00:00")),
-        _ => parse_moment(text),
     }
 }
 
