@@ -15,8 +15,9 @@ const HARNESS: &str = "while :; do printf 'Proceed? [y/N] '; read answer; echo \
 
 /// Private tmux servers in a scratch folder, and settings that name them.
 struct Bench {
-    scratch: Scratch,
+    /// Dropped first: a server without its socket cannot be told to end.
     servers: Vec<Server>,
+    scratch: Scratch,
 }
 
 impl Bench {
