@@ -1,10 +1,10 @@
 //! The daemon's HTTP requests and answers as types, and a small blocking client over its unix socket.
 //!
-//! Two sets of routes exist: those of the Trail Boss reference with its own member names ([`trail`]), and our own under
+//! Two sets of paths exist: those of the Trail Boss reference with its own member names ([`trail`]), and our own under
 //! `/v1` ([`v1`]): snake_case, times are Unix milliseconds and end in `_at`, durations end in `_ms`. Words such as
 //! states and kinds are plain strings here, so that an older client shows a newer daemon's word instead of failing.
 //!
-//! | route | request | answer |
+//! | path | request | answer |
 //! | --- | --- | --- |
 //! | `GET /v1/status` | | [`v1::Status`] |
 //! | `GET /v1/queue?after=CURSOR` | | [`v1::Queue`], every entry, 1,000 a page |

@@ -1,4 +1,4 @@
-//! Answers of the Trail Boss routes, member names and order as its clients expect them (overview section 5).
+//! Answers of the Trail Boss paths, member names and order as its clients expect them (overview section 5).
 
 use serde::{Deserialize, Serialize};
 

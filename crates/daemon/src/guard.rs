@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn other_pages_are_refused_on_reading_routes_too() {
+    fn other_pages_are_refused_also_where_they_only_read() {
         let host = ("host", "localhost:4000");
         for origin in ["https://evil.example", "null", "http://127.0.0.1:1", "https://127.0.0.1:4000", ""] {
             assert_eq!(status(&tcp(), "GET", &[host, ("origin", origin)]), 403, "{origin}");

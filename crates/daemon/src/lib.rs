@@ -10,7 +10,7 @@
 //!
 //! [`Past`] folds the journal again up to a moment, without any of that.
 //!
-//! Start with [`run()`], then `core` (the engine's thread), `serve` (connections), `routes`.
+//! Start with [`run()`], then `core` (the engine's thread), `serve` (connections), `http`.
 
 mod agents;
 mod asked;
@@ -26,6 +26,7 @@ mod error;
 mod focus;
 mod frames;
 mod guard;
+mod http;
 mod journal;
 mod listen;
 mod metrics;
@@ -33,7 +34,6 @@ mod own_file;
 mod panes;
 mod past;
 mod processes;
-mod routes;
 mod run;
 mod screens;
 mod serve;

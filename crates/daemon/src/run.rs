@@ -27,11 +27,11 @@ use crate::detector;
 use crate::engine_loop::EngineLoop;
 use crate::error::DaemonError;
 use crate::focus;
+use crate::http::{self, App};
 use crate::journal::Journal;
 use crate::listen::{self, UnixPlace};
 use crate::panes;
 use crate::processes::Watch;
-use crate::routes::{self, App};
 use crate::serve::Server;
 use crate::service::{Beat, Notify};
 use crate::settings::{self, Settings};
@@ -191,13 +191,8 @@ async fn serve(
     tokio::spawn(closed::follow(core.clone(), stop.clone()));
     tokio::spawn(focus::follow(core.clone(), Arc::clone(&app.told), stop.clone()));
     let (alive, mut all_over) = mpsc::channel(1);
-    let server = Server {
-        router: routes::router(Arc::clone(&app)),
-        app,
-        core: core.clone(),
-        stop: stop.clone(),
-        alive,
-    };
+    let server =
+        Server { router: http::router(Arc::clone(&app)), app, core: core.clone(), stop: stop.clone(), alive };
     let http: Vec<_> = listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
     for place in unix {
         let listener = UnixListener::from_std(place.listener).map_err(system("listen on a socket"))?;

@@ -22,7 +22,7 @@ use crate::config::stopped;
 use crate::core::Core;
 use crate::frames;
 use crate::guard::Guard;
-use crate::routes::{self, App};
+use crate::http::{self, App};
 
 /// So many connections of either kind; what comes beyond is closed at once, and a hook then uses the spool.
 const CONNECTIONS: usize = 256;
@@ -120,8 +120,8 @@ impl Server {
             let router = router.clone();
             async move {
                 Ok::<Response<Body>, Infallible>(match answered {
-                    Ok(()) => routes::call(router, request).await,
-                    Err((status, words)) => routes::refuse(status, words),
+                    Ok(()) => http::call(router, request).await,
+                    Err((status, words)) => http::refuse(status, words),
                 })
             }
         });

@@ -142,6 +142,10 @@ impl Engine {
                     self.record_transitions(at, transitions, &mut out);
                 }
             }
+            Input::Decided(decided) => {
+                let id = self.next_id(at);
+                out.records.push(Record::new(&id, at, "decision", payload::decided(at, &decided)));
+            }
             Input::Tmux(facts) => self.tmux(at, facts, &mut out),
             Input::Seats(seats) => self.attention.sit(seats),
             Input::Process { process, machine, alive } => {

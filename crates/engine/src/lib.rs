@@ -24,5 +24,6 @@ pub use herdbook_attention::{Doing, End};
 pub use intake::posted_origin;
 pub use payload::{HookPayload, UnreadablePayload};
 pub use types::{
-    Config, Effect, Focus, HookDelivery, HumanAct, Input, Now, TmuxFacts, ToldRecord, TranscriptNews,
+    Config, Decided, DecidedBy, Effect, Focus, HookDelivery, HumanAct, Input, Now, RouteRun, TmuxFacts,
+    ToldRecord, TranscriptNews,
 };

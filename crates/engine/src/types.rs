@@ -94,6 +94,8 @@ pub enum Input {
     },
     /// What the human did through us.
     Human(HumanAct),
+    /// What was decided about a hook call while its host waited.
+    Decided(Decided),
     /// What tmux answered (only what it says; absent parts say nothing).
     Tmux(TmuxFacts),
     /// Where all agents that run in terminals of this machine sit. Not recorded: it moves no session, it only tells
@@ -173,6 +175,62 @@ pub enum HumanAct {
     Pin(SessionKey, bool),
     /// Take it as not waiting until something new happens.
     Settle(SessionKey),
+}
+
+/// What was decided about a hook call while its host waited, and what the host was told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decided {
+    /// Delivery id of the call.
+    pub delivery: u128,
+    /// The host.
+    pub host: String,
+    /// Its own name of the event.
+    pub native_event: String,
+    /// The session.
+    pub session: Option<SessionKey>,
+    /// Who decided.
+    pub by: DecidedBy,
+    /// `continue`, `allow`, `ask` or `deny`: all together.
+    pub outcome: &'static str,
+    /// Why.
+    pub reason: Option<String>,
+    /// What was written to the host, to the letter; nothing where it was told nothing.
+    pub told: Option<String>,
+    /// What of the decision the host could not be told, in words.
+    pub left_out: Vec<String>,
+    /// How long the host waited for it, in milliseconds.
+    pub took_ms: u64,
+}
+
+/// Who decided about a hook call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DecidedBy {
+    /// Routes, in their order.
+    Routes(Vec<RouteRun>),
+    /// The human, from elsewhere.
+    Human {
+        /// By what means: `cli`.
+        how: String,
+        /// The process that told us.
+        process: Process,
+    },
+}
+
+/// One run of a route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RouteRun {
+    /// The route: `tool/before/no-force-push`.
+    pub route: String,
+    /// SHA-256 of what was trusted, in hex.
+    pub trusted: String,
+    /// What it answered; nothing where it failed.
+    pub outcome: Option<&'static str>,
+    /// Why it answered so.
+    pub reason: Option<String>,
+    /// How it failed, in words.
+    pub error: Option<String>,
+    /// How long it ran, in milliseconds.
+    pub took_ms: u64,
 }
 
 /// What tmux answered about one server.

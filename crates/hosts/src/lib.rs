@@ -11,6 +11,7 @@ pub mod claude;
 pub mod codex;
 pub mod copilot;
 pub mod cursor;
+pub mod decision;
 pub mod detail;
 pub mod detector;
 pub mod droid;
@@ -29,6 +30,7 @@ pub mod transcript;
 
 pub use answer::{Answer, Nearest, Refusal};
 pub use app::host_of_app;
+pub use decision::{Decision, Outcome, Output, Said};
 pub use detail::{Can, Cannot, Detail, Intent, Key, Shape, Wording};
 pub use ecmascript::canonical_text;
 pub use envelope::{Fault, faults};

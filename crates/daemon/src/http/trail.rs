@@ -1,4 +1,4 @@
-//! The routes of the Trail Boss reference: exact bodies, its own clients work on them.
+//! The paths of the Trail Boss reference: exact bodies, its own clients work on them.
 
 use std::sync::Arc;
 

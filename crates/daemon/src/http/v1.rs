@@ -1,4 +1,4 @@
-//! Our own routes: status, queue, sessions, and the human's acts.
+//! Our own paths: status, queue, sessions, and the human's acts.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -26,7 +26,7 @@ const PAGE: usize = 1_000;
 /// The longest snooze: 30 days.
 const SNOOZE_MS: u64 = 30 * 24 * 60 * 60 * 1_000;
 
-/// Query of the paged routes.
+/// Query of the paged listings.
 #[derive(Deserialize)]
 pub(super) struct PageQuery {
     after: Option<String>,

@@ -1,4 +1,4 @@
-//! The routes: Trail Boss's, and our own under `/v1` (overview section 5).
+//! What is served over HTTP: the paths of Trail Boss, and our own under `/v1` (overview section 5).
 
 mod body;
 mod extract;
@@ -34,7 +34,7 @@ use crate::core::{Core, Counters, Refused};
 /// An event that cannot be kept within this time is answered with 503.
 const KEEP_TIME: Duration = Duration::from_secs(2);
 
-/// What the routes look at.
+/// What the handlers look at.
 pub(crate) struct App {
     pub core: Core,
     pub store: Arc<Store>,
