@@ -145,7 +145,7 @@ impl Route {
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         for (table, event) in
-            self.tables().flat_map(|table| table.routed(self.family).map(move |event| (table, event)))
+            self.tables().flat_map(|table| table.of_family(self.family).map(move |event| (table, event)))
         {
             for answer in self.answers() {
                 let Err(refusal) = table.answer(event, *answer) else { continue };
@@ -177,10 +177,7 @@ impl Route {
 
     /// True when it runs at an event. A call of a tool whose name the host does not say may be of any tool.
     pub fn matches(&self, event: &CanonicalEvent) -> bool {
-        let native = || table(&event.host)?.event(event.native_event.as_deref()?);
-        let is_of_family =
-            event.event == Some(self.family) || native().is_some_and(|native| native.runs(self.family));
-        is_of_family
+        event.event == Some(self.family)
             && self.is_for(&event.host)
             && self.is_for_tool(event.payload.text(Field::ToolName).as_deref())
     }
@@ -230,7 +227,7 @@ impl Route {
     /// Why a host cannot be told something at any event at which this route runs: as its first event says.
     fn refused(&self, table: &HostTable, answer: Answer) -> Option<(&'static NativeEvent, Refusal)> {
         let mut first = None;
-        for event in table.routed(self.family) {
+        for event in table.of_family(self.family) {
             let refusal = match table.answer(event, answer) {
                 Err(_) if answer == Answer::Allow && self.allows_by_rewriting(table, event) => return None,
                 Err(refusal) => refusal,
@@ -259,7 +256,7 @@ impl Route {
 }
 
 fn has(table: &HostTable, family: Family) -> bool {
-    table.events.iter().any(|event| event.family == Some(family))
+    table.of_family(family).next().is_some()
 }
 
 fn hosts(family: Family, names: Spanned<Vec<Spanned<String>>>) -> Result<Vec<String>, Fault> {
