@@ -145,7 +145,7 @@ impl Route {
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         for (table, event) in
-            self.tables().flat_map(|table| table.of_family(self.family).map(move |event| (table, event)))
+            self.tables().flat_map(|table| table.routed(self.family).map(move |event| (table, event)))
         {
             for answer in self.answers() {
                 let Err(refusal) = table.answer(event, *answer) else { continue };
@@ -227,7 +227,7 @@ impl Route {
     /// Why a host cannot be told something at any event at which this route runs: as its first event says.
     fn refused(&self, table: &HostTable, answer: Answer) -> Option<(&'static NativeEvent, Refusal)> {
         let mut first = None;
-        for event in table.of_family(self.family) {
+        for event in table.routed(self.family) {
             let refusal = match table.answer(event, answer) {
                 Err(_) if answer == Answer::Allow && self.allows_by_rewriting(table, event) => return None,
                 Err(refusal) => refusal,
@@ -256,7 +256,7 @@ impl Route {
 }
 
 fn has(table: &HostTable, family: Family) -> bool {
-    table.of_family(family).next().is_some()
+    table.routed(family).next().is_some()
 }
 
 fn hosts(family: Family, names: Spanned<Vec<Spanned<String>>>) -> Result<Vec<String>, Fault> {

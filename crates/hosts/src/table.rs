@@ -219,7 +219,8 @@ pub enum Form {
     Entries,
     /// A file of our own: `{"version": 1, "hooks": {EVENT: [{"type": "command", "bash", "timeoutSec"}]}}`.
     OwnFile,
-    /// A plugin file of our own. Its text holds `@@COMMAND@@` where the command goes, as a JSON string.
+    /// A plugin file of our own. Its text holds `@@COMMAND@@` where the command goes, as a JSON string, and
+    /// `@@LIMITS@@` for the events whose answer it waits for, as an object of milliseconds.
     Plugin(&'static str),
     /// Nothing is ever registered there, for this reason.
     Never(&'static str),
@@ -325,7 +326,7 @@ impl HostTable {
     }
 
     /// Returns the events of a family: at them its routes run.
-    pub fn of_family(&self, family: Family) -> impl Iterator<Item = &'static NativeEvent> + use<> {
+    pub fn routed(&self, family: Family) -> impl Iterator<Item = &'static NativeEvent> + use<> {
         self.events.iter().filter(move |event| event.family == Some(family))
     }
 
