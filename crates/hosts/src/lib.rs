@@ -17,12 +17,15 @@ pub mod detector;
 pub mod droid;
 mod ecmascript;
 mod envelope;
+mod form;
 pub mod gemini;
 mod json;
 mod news;
 pub mod observe;
 pub mod opencode;
 pub mod project;
+pub mod route;
+mod say;
 pub mod screen;
 pub mod settings;
 pub mod table;
@@ -38,6 +41,7 @@ pub use json::MAX_DEPTH;
 pub use news::{News, is_beside, news};
 pub use observe::observe;
 pub use project::{Projected, Salvage, cwd, idempotency_key, project};
+pub use route::{Route, RouteError, RouteFault};
 pub use table::{
     Decode, Form, Home, HostTable, Identity, Install, Layout, Mapping, NativeEvent, Setup, Switch,
     Transcripts, Unit,
