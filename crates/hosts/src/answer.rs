@@ -1,6 +1,8 @@
 //! What a hook author may answer in canonical words, and what each host can make of it: its own form, or a refusal that
 //! names the nearest thing that works.
 
+use std::fmt;
+
 use herdbook_events::Family;
 
 use crate::detail::{Can, Cannot, Detail, Intent};
@@ -37,6 +39,11 @@ impl Answer {
         }
     }
 
+    /// Returns the answer of that word.
+    pub fn parse(word: &str) -> Option<Answer> {
+        Answer::ALL.into_iter().find(|answer| answer.as_str() == word)
+    }
+
     /// Returns what it means for an event of a family: to deny a stop is to make the agent go on.
     fn intent(self, family: Option<Family>) -> Intent {
         match self {
@@ -59,6 +66,17 @@ pub enum Nearest {
     Answer(Answer),
     /// That answer to another event of the host.
     At(&'static str, Answer),
+}
+
+/// In words: `deny`, `ask at beforeShellExecution`.
+impl fmt::Display for Nearest {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Nearest::Continue => formatter.write_str("continue"),
+            Nearest::Answer(other) => formatter.write_str(other.as_str()),
+            Nearest::At(event, other) => write!(formatter, "{} at {event}", other.as_str()),
+        }
+    }
 }
 
 /// Why a host cannot be told something.

@@ -30,6 +30,16 @@ impl Outcome {
             Outcome::Deny => "deny",
         }
     }
+
+    /// Returns the answer that it is to a host; none to say nothing.
+    pub fn answer(self) -> Option<Answer> {
+        match self {
+            Outcome::Continue => None,
+            Outcome::Allow => Some(Answer::Allow),
+            Outcome::Ask => Some(Answer::Ask),
+            Outcome::Deny => Some(Answer::Deny),
+        }
+    }
 }
 
 /// What a route answers, or several together.

@@ -2,6 +2,7 @@
 //! in which form, what it cannot, and where the event was seen. Columns of a host's table.
 
 use crate::answer::Nearest;
+use crate::decision::Outcome;
 
 /// The JSON shape of a native key's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,11 +153,21 @@ pub struct Can {
     pub intent: Intent,
     /// How.
     pub wordings: &'static [Wording],
+    /// The outcomes beside which it may be said. Of another input: where the form allows what it changes, `continue` is
+    /// not among them.
+    pub beside: &'static [Outcome],
     /// What one must know about it.
     pub note: Option<&'static str>,
 }
 
 impl Can {
+    /// Names the outcomes beside which it may be said.
+    #[must_use]
+    pub const fn beside(mut self, outcomes: &'static [Outcome]) -> Can {
+        self.beside = outcomes;
+        self
+    }
+
     /// Adds what one must know about it.
     #[must_use]
     pub const fn note(mut self, note: &'static str) -> Can {
@@ -253,7 +264,12 @@ pub(crate) const fn detail(event: &'static str, input: &'static [&'static [Key]]
 
 /// Describes something a host can be told.
 pub(crate) const fn can(intent: Intent, wordings: &'static [Wording]) -> Can {
-    Can { intent, wordings, note: None }
+    // Another input is for what is going to happen.
+    let beside: &[Outcome] = match intent {
+        Intent::RewriteInput => &[Outcome::Continue, Outcome::Allow],
+        _ => &[Outcome::Continue, Outcome::Allow, Outcome::Ask, Outcome::Deny],
+    };
+    Can { intent, wordings, beside, note: None }
 }
 
 /// Describes something that does not work, and what happens instead.
@@ -304,6 +320,7 @@ pub(crate) const fn texts(name: &'static str) -> Key {
 pub(crate) mod forms {
     use super::Wording::{self, ExitTwo, Json, Text};
     use super::{Can, Intent, can};
+    use crate::decision::Outcome;
 
     const BLOCK: Wording = Json(r#"{"decision":"block","reason":"$reason"}"#);
     const CONTEXT: Wording =
@@ -357,7 +374,8 @@ pub(crate) mod forms {
         &[Json(
             r#"{"hookSpecificOutput":{"hookEventName":"$event","permissionDecision":"allow","updatedInput":"$input"}}"#,
         )],
-    );
+    )
+    .beside(&[Outcome::Allow]);
     /// Allow what the human is asked for.
     pub const GRANTS: Can = can(
         Intent::Allow,

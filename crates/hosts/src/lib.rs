@@ -17,6 +17,7 @@ pub mod detector;
 pub mod droid;
 mod ecmascript;
 mod envelope;
+mod form;
 pub mod gemini;
 mod json;
 mod native;
@@ -24,6 +25,8 @@ mod news;
 pub mod observe;
 pub mod opencode;
 pub mod project;
+pub mod route;
+mod say;
 pub mod screen;
 pub mod settings;
 pub mod table;
@@ -40,6 +43,7 @@ pub use native::Native;
 pub use news::{News, is_beside, news};
 pub use observe::observe;
 pub use project::{Projected, Salvage, cwd, idempotency_key, project, read};
+pub use route::{Route, RouteError, RouteFault};
 pub use table::{
     Decode, Form, Home, HostTable, Identity, Install, Layout, Mapping, NativeEvent, Setup, Switch,
     Transcripts, Unit,

@@ -47,6 +47,9 @@ pub struct NativeEvent {
     pub family: Option<Family>,
     /// Why it has no family.
     pub outside: Option<&'static str>,
+    /// It has no family, and yet is where the host is told what becomes of events of this one, which only tell. Routes
+    /// of that family run here, too.
+    pub decides: Option<Family>,
     /// The mapped payload fields, in groups because most events share the same first ones.
     pub fields: &'static [&'static [Mapping]],
     /// A hook can stop or redirect what the event announces.
@@ -85,6 +88,13 @@ impl NativeEvent {
         self
     }
 
+    /// Marks an event outside the families at which the host is told what becomes of events of a family.
+    #[must_use]
+    pub const fn decides(mut self, family: Family) -> NativeEvent {
+        self.decides = Some(family);
+        self
+    }
+
     /// Marks an event that is registered only for a route.
     #[must_use]
     pub const fn on_route(mut self) -> NativeEvent {
@@ -111,6 +121,11 @@ impl NativeEvent {
     pub const fn most_ms(mut self, most_ms: u32) -> NativeEvent {
         self.most_ms = Some(most_ms);
         self
+    }
+
+    /// True when routes of a family run at it.
+    pub fn runs(&self, family: Family) -> bool {
+        self.family == Some(family) || self.decides == Some(family)
     }
 
     /// Iterates over the mapped payload fields.
@@ -324,6 +339,11 @@ impl HostTable {
         })
     }
 
+    /// Returns the events at which routes of a family run.
+    pub fn routed(&self, family: Family) -> impl Iterator<Item = &'static NativeEvent> + use<> {
+        self.events.iter().filter(move |event| event.runs(family))
+    }
+
     /// Returns what is known of an event beyond its mapping.
     pub fn detail(&self, event: &NativeEvent) -> Option<&'static Detail> {
         self.details.iter().find(|detail| detail.event == event.name)
@@ -367,6 +387,7 @@ pub(crate) const fn on(
         name,
         family: Some(family),
         outside: None,
+        decides: None,
         fields,
         can_block: false,
         install: Install::Always,
@@ -383,6 +404,7 @@ pub(crate) const fn outside(name: &'static str, reason: &'static str) -> NativeE
         name,
         family: None,
         outside: Some(reason),
+        decides: None,
         fields: &[],
         can_block: false,
         install: Install::Always,

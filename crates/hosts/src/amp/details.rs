@@ -1,5 +1,6 @@
 //! What Amp's events carry, and what it can be told in answer (documents only).
 
+use crate::decision::Outcome;
 use crate::detail::Intent::{AddContext, Allow, BlockStop, Deny, ReplaceOutput, RewriteInput};
 use crate::detail::Wording::Return;
 use crate::detail::{Detail, Key, any, can, cannot, detail, text};
@@ -21,7 +22,7 @@ pub const DETAILS: &[Detail] = &[
         .can(&[
             can(Allow, &[Return(r#"{"action":"allow"}"#)]),
             can(Deny, &[Return(r#"{"action":"reject-and-continue","message":"$reason"}"#)]),
-            can(RewriteInput, &[Return(r#"{"action":"modify","input":"$input"}"#)]),
+            can(RewriteInput, &[Return(r#"{"action":"modify","input":"$input"}"#)]).beside(&[Outcome::Allow]),
             can(
                 ReplaceOutput,
                 &[Return(r#"{"action":"synthesize","result":{"output":"$output","exitCode":0}}"#)],

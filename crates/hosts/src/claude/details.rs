@@ -1,6 +1,7 @@
 //! What Claude Code's events carry, and what it can be told in answer (2.1.240 to 2.1.332).
 
 use crate::answer::Nearest;
+use crate::decision::Outcome;
 use crate::detail::Intent::{
     Allow, Answer, Defer, Deny, DenyAndInterrupt, Extra, ReplaceOutput, Result, Retry, RewriteInput,
 };
@@ -122,7 +123,9 @@ pub const DETAILS: &[Detail] = &[
                 )],
             )
             .note("only under -p and in the SDK, and only for a single call"),
-            REWRITES.note("replaces the whole input, and allows the call; goes with ask, too"),
+            REWRITES
+                .beside(&[Outcome::Allow, Outcome::Ask])
+                .note("replaces the whole input, and allows the call; goes with ask, too"),
             ADDS,
             ENDS,
         ]),
@@ -144,6 +147,7 @@ pub const DETAILS: &[Detail] = &[
                     r#"{"hookSpecificOutput":{"hookEventName":"$event","decision":{"behavior":"allow","updatedInput":"$input"}}}"#,
                 )],
             )
+            .beside(&[Outcome::Allow])
             .note("allows the call, with that input"),
             can(
                 Extra,

@@ -1,6 +1,7 @@
 //! What Copilot CLI's events carry in the spelling that we register, and what it can be told in answer (documents of
 //! 1.0.78, recordings of 1.0.102 in its other spelling). Its answers are flat: no `hookSpecificOutput`.
 
+use crate::decision::Outcome;
 use crate::detail::Intent::{AddContext, Allow, Ask, Deny, DenyAndInterrupt, Extra, RewriteInput};
 use crate::detail::Wording::{ExitTwo, Json};
 use crate::detail::forms::GOES_ON_BY_JSON;
@@ -43,6 +44,7 @@ pub const DETAILS: &[Detail] = &[
         .note("the exit code since 1.0.70"),
         can(Ask, &[Json(r#"{"permissionDecision":"ask","permissionDecisionReason":"$reason"}"#)]),
         can(RewriteInput, &[Json(r#"{"permissionDecision":"allow","modifiedArgs":"$input"}"#)])
+            .beside(&[Outcome::Allow])
             .note("allows the call; updatedInput is read as well"),
         ADDS,
     ]),

@@ -1,6 +1,7 @@
 //! What Cursor's events carry, and what it can be told in answer (documents of 2026-08-28, recordings of 3.18.25).
 
 use crate::answer::{Answer, Nearest};
+use crate::decision::Outcome;
 use crate::detail::Intent::{
     AddContext, Allow, Ask, BlockStop, Deny, Extra, Notice, ReplaceOutput, RewriteInput,
 };
@@ -68,6 +69,7 @@ pub const DETAILS: &[Detail] = &[
             ALLOWS,
             DENIES,
             can(RewriteInput, &[Json(r#"{"permission":"allow","updated_input":"$input"}"#)])
+                .beside(&[Outcome::Allow])
                 .note("allows the call"),
         ])
         .cannot(&[

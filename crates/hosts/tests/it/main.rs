@@ -12,6 +12,7 @@ mod details;
 mod ecmascript;
 #[cfg(test)]
 mod plugin;
+mod routes;
 #[cfg(test)]
 mod screens;
 #[cfg(test)]
