@@ -2,7 +2,8 @@
 
 use std::process::Command;
 
-use herdbook_hosts::{Install, opencode, settings, table};
+use herdbook_hosts::settings::{self, Before, Needs};
+use herdbook_hosts::{Install, opencode, table};
 
 #[test]
 fn it_forwards_the_events_that_install_registers_and_no_others() {
@@ -17,7 +18,8 @@ fn it_forwards_the_events_that_install_registers_and_no_others() {
 #[test]
 fn it_waits_at_the_events_that_can_be_answered() {
     let table = table("opencode").unwrap();
-    let text = settings::install(table, None, &|_| "true".to_owned(), None).unwrap();
+    let command = |_: &[&str]| "true".to_owned();
+    let text = settings::install(table, None, &Needs::NONE, &command, None, Before::Unknown).unwrap();
     assert!(
         text.contains(
             "const LIMITS = { \"chat.message\": 5000, \"tool.execute.before\": 5000, \
@@ -127,7 +129,7 @@ console.log(JSON.stringify(compacting))
 await idle('1')
 await h['tool.execute.after']({ tool: 'bash' }, { title: 't' })"#;
     let command = r#"read -r told; case $told in
-*deny*) echo '{"throw":"not\nthat"}';;
+*deny*) printf '%s' '{"throw":"not\nthat"}';;
 *change*) echo '{"set":{"output.args":{"command":"ls","deep":{"a":[1]}}}}';;
 *chat.message*) echo '{"append":{"output.parts":"mind the tests"}}';;
 *compacting*) echo '{"append":{"output.context":"mind the tests"}}';;
