@@ -27,8 +27,9 @@ impl HostTable {
             if answer == Answer::Allow && is_allowed_by_it() {
                 said.given.push(answer);
             } else {
-                outcome = Outcome::Continue;
                 match (answer, refusal.nearest) {
+                    // Its rules decide.
+                    (Answer::Allow, _) => outcome = Outcome::Continue,
                     (Answer::Ask, Nearest::Answer(Answer::Deny)) => {
                         outcome = Outcome::Deny;
                         word = Some((Answer::Deny, self.answer(event, Answer::Deny)));
@@ -94,13 +95,17 @@ impl Can {
             && self.beside.contains(&Outcome::Allow)
             && !self.beside.contains(&Outcome::Continue)
     }
+
+    /// True for another input that is a text, not an object.
+    pub(crate) fn wants_text(&self) -> bool {
+        let has_text = |form: &str| form.contains("\"$text\"");
+        self.wordings.iter().any(|wording| matches!(wording, Wording::Json(form) if has_text(form)))
+    }
 }
 
 /// Checks that another input is of the shape that the host's form wants.
 pub(crate) fn check_input(can: &Can, input: &RawValue) -> Result<(), &'static str> {
-    let wants_text = can.wordings.iter().any(
-        |wording| matches!(wording, Wording::Json(text) | Wording::Return(text) if text.contains("\"$text\"")),
-    );
+    let wants_text = can.wants_text();
     match input.get().as_bytes().first() {
         Some(b'"') if wants_text => Ok(()),
         Some(b'{') if !wants_text => Ok(()),

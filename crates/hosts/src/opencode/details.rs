@@ -2,7 +2,6 @@
 //!
 //! A plugin answers by throwing, or by changing what it was given. Bus events cannot be answered at all.
 
-use crate::answer::{Answer, Nearest};
 use crate::detail::Intent::{AddContext, Allow, Ask, Deny, Extra, ReplaceOutput, RewriteInput};
 use crate::detail::Wording::{Set, Throw};
 use crate::detail::{Detail, Key, any, can, cannot, detail, object, objects, text, texts};
@@ -44,7 +43,7 @@ pub const DETAILS: &[Detail] = &[
             can(RewriteInput, &[Set("output.args", "$input")]).note("its own rules still decide"),
         ])
         .cannot(&[
-            cannot("ask", "a hook of its own does that").instead(Nearest::At("permission.ask", Answer::Ask)),
+            cannot("ask", "the hook that it declares for that, permission.ask, is never called"),
             cannot("allow", "a call that is not denied goes by its rules"),
         ]),
     detail(
@@ -75,7 +74,7 @@ pub const DETAILS: &[Detail] = &[
         ],
     )
     .seen(LIVE)
-    .cannot(&[cannot("deny", "a bus event only tells").instead(Nearest::At("permission.ask", Answer::Deny))]),
+    .cannot(&[cannot("deny", "a bus event only tells, and permission.ask is never called")]),
     detail(
         "permission.updated",
         &[

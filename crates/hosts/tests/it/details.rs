@@ -244,14 +244,17 @@ fn the_answers_that_bite_are_as_each_host_takes_them() {
     );
     assert_eq!(answer("codex", "Stop", Answer::Context), Err(Nearest::Answer(Answer::Deny)));
     // Cursor reads ask before a tool, and asks nobody.
-    assert_eq!(answer("cursor", "preToolUse", Answer::Ask), Err(At("beforeShellExecution", Answer::Ask)));
+    assert_eq!(answer("cursor", "preToolUse", Answer::Ask), Err(Nearest::Answer(Answer::Deny)));
     assert_eq!(answer("cursor", "preToolUse", Answer::Context), Err(At("postToolUse", Answer::Context)));
     // A dialog that is about to be shown asks by itself.
     assert_eq!(answer("claude", "PermissionRequest", Answer::Ask), Err(Continue));
     assert_eq!(answer("claude", "PostToolUse", Answer::Deny), Err(Nearest::Answer(Answer::Context)));
     assert_eq!(answer("claude", "TaskCompleted", Answer::Deny), Ok(vec![Wording::ExitTwo("$reason")]));
     assert_eq!(answer("claude", "Stop", Answer::Deny).unwrap().len(), 2);
-    assert_eq!(answer("opencode", "permission.asked", Answer::Deny), Err(At("permission.ask", Answer::Deny)));
+    assert_eq!(
+        answer("opencode", "permission.asked", Answer::Deny),
+        Err(At("tool.execute.before", Answer::Deny))
+    );
     assert_eq!(answer("copilot", "SessionEnd", Answer::Deny), Err(Continue));
 }
 
