@@ -12,6 +12,8 @@
 //!
 //! Start with [`run()`], then `core` (the engine's thread), `serve` (connections), `http`.
 
+pub mod routes;
+
 mod agents;
 mod asked;
 mod attention;

@@ -21,6 +21,7 @@ mod panes;
 mod processes;
 mod reconcile;
 mod report;
+mod route_files;
 mod service;
 mod skew;
 mod stats;
