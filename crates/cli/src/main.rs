@@ -7,6 +7,7 @@
 mod choice;
 mod clock;
 mod commands;
+mod consent;
 mod daemon;
 mod demo;
 mod doctor;
