@@ -276,6 +276,7 @@ impl Attention {
         let late = main && session.is_late(at, cause);
         if !late || session.over_tools.iter().all(|over| over.fingerprint != tool.fingerprint) {
             session.remember_open(OpenTool {
+                call: cause.id.clone(),
                 agent: agent.clone(),
                 tool: tool.clone(),
                 started: at,
@@ -465,6 +466,7 @@ impl Attention {
             if let (Some(asked), Some(id)) = (&mut wait.tool, &tool.id) {
                 asked.id = Some(id.clone());
             }
+            wait.told_by(cause);
             wait.request = wait.request.take().or_else(|| request.cloned());
             return session.rule_out(at, cause, KNOWN);
         }
@@ -499,6 +501,7 @@ pub(crate) fn new_wait(
         agent,
         tool,
         request: None,
+        calls: vec![cause.id.clone()],
         looked_at_ms: 0,
         message: message.to_owned(),
         shown: cause.source == PANE,
@@ -508,7 +511,7 @@ pub(crate) fn new_wait(
     }
 }
 
-fn same_tool(left: &ToolUse, right: &ToolUse) -> bool {
+pub(crate) fn same_tool(left: &ToolUse, right: &ToolUse) -> bool {
     match (&left.id, &right.id) {
         (Some(left), Some(right)) => left == right,
         _ => left.fingerprint == right.fingerprint,

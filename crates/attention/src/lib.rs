@@ -3,10 +3,11 @@
 //! Pure: observations, posted events and human acts go in with a [`Moment`]; [`Transition`]s come out, and the queue
 //! can be read at any time. It knows no host and no journal format. Start with [`Attention`], then `fold.rs` and `turn.rs`
 //! for the rules about hooks, `transcript.rs` for transcripts, `screen.rs` for panes, `status.rs` for what programs
-//! report, `posted.rs` for normalized events, `queue.rs` for the order, `time.rs` for what time alone changes, `ledger.rs`
+//! report, `posted.rs` for normalized events, `decided.rs` for what hosts were told in answer, `queue.rs` for the order, `time.rs` for what time alone changes, `ledger.rs`
 //! for how long it lasted, `passed.rs` for what came in and changed nothing, `outlook.rs` for what would change something.
 
 mod child;
+mod decided;
 mod fold;
 mod herd;
 mod human;
@@ -24,6 +25,7 @@ mod time;
 mod transcript;
 mod turn;
 
+pub use decided::Ruling;
 pub use herd::{Attention, Call, Limits};
 pub use ledger::{Doing, End, Span};
 pub use outlook::Eyes;

@@ -93,6 +93,8 @@ pub struct Wait {
     pub tool: Option<ToolUse>,
     /// The host's id of the request, where it gives one.
     pub request: Option<String>,
+    /// Journal ids of what told of it, what opened it first: a decision about one of these calls ends it.
+    pub calls: Vec<String>,
     /// Where its proof came from, in one word.
     pub source: &'static str,
     /// Text for the human.
@@ -114,11 +116,20 @@ impl Wait {
     pub fn is_blocking(&self) -> bool {
         self.kind.reason() == herdbook_events::Reason::Permission
     }
+
+    /// Learns that a hook call asks for the same.
+    pub(crate) fn told_by(&mut self, cause: &Cause) {
+        if self.calls.len() < CALLS_REMEMBERED {
+            self.calls.push(cause.id.clone());
+        }
+    }
 }
 
 /// A tool use that started and is not over.
 #[derive(Clone, Debug)]
 pub(crate) struct OpenTool {
+    /// Journal id of the call that told of it.
+    pub call: String,
     pub agent: Option<String>,
     pub tool: ToolUse,
     pub started: Moment,
@@ -217,6 +228,8 @@ pub struct Session {
     pub(crate) stopped_children: VecDeque<String>,
     pub(crate) open_tools: Vec<OpenTool>,
     pub(crate) over_tools: VecDeque<OverTool>,
+    /// The call that began or ended the turn last, by its journal id, and whether it began it.
+    pub(crate) turned_by: (String, bool),
     /// Stamp of the last event that moved the main agent.
     pub(crate) main_stamp_ms: Option<u64>,
     /// Wall time of the last event that moved the main agent: older records of its transcript say nothing.
@@ -239,6 +252,8 @@ pub struct Session {
     pub(crate) ruled_out: VecDeque<RuledOut>,
 }
 
+/// One question is told of by a few calls: the tool's own, the request, and each once more.
+const CALLS_REMEMBERED: usize = 8;
 /// A hook call reaches us within this time, else it lay in the spool and is ordered by its stamp.
 const COMPARABLE_MS: u64 = 10_000;
 const EVIDENCE_KEPT: usize = 12;
@@ -284,6 +299,7 @@ impl Session {
             stopped_children: VecDeque::new(),
             open_tools: Vec::new(),
             over_tools: VecDeque::new(),
+            turned_by: (String::new(), false),
             main_stamp_ms: None,
             moved_wall_ms: at.wall_ms,
             proved: None,

@@ -101,6 +101,7 @@ impl Attention {
             return session.rule_out(at, cause, if main { OVERTAKEN } else { SUBAGENT });
         }
         session.moved(at, cause);
+        session.turned_by = (cause.id.clone(), true);
         if human {
             // What it rests on from now on begins here; what was before is in the journal.
             session.evidence.clear();
@@ -188,6 +189,7 @@ impl Attention {
         let settled = session.settled.filter(|kind| kind.reason() == Reason::Stopped);
         let repeat = session.waits.iter().any(|wait| !wait.is_blocking()) || settled.is_some();
         session.moved(at, cause);
+        session.turned_by = (cause.id.clone(), false);
         session.settled = settled;
         session.background = background;
         session.open_tools.retain(|open| open.agent.is_some());
@@ -210,6 +212,9 @@ impl Attention {
             return;
         }
         if repeat {
+            let session = self.sessions.get_mut(key);
+            let rests = session.and_then(|session| session.waits.iter_mut().find(|wait| !wait.is_blocking()));
+            rests.into_iter().for_each(|wait| wait.told_by(cause));
             out.extend(self.close(key, at, cause, blocking_over));
             return self.rule_out(key, at, cause, if settled.is_some() { SETTLED } else { KNOWN });
         }

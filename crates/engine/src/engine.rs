@@ -10,7 +10,7 @@ use crate::book::Book;
 use crate::received::Ledger;
 use crate::record::{Record, RecordView, ReplayError};
 use crate::types::{Config, Effect, HumanAct, Input, Now, TmuxFacts};
-use crate::{detected, intake, pane, payload, status, transcript};
+use crate::{decision, detected, intake, pane, payload, status, transcript};
 
 /// The engine: all state of the attention layer, and the rules that move it.
 pub struct Engine {
@@ -36,17 +36,28 @@ pub struct Engine {
 /// A second copy can only come out of the spool, which holds fewer calls than are remembered here.
 #[derive(Debug, Default)]
 pub(crate) struct Deliveries {
-    known: HashSet<u128>,
+    /// Each with the id of its record, so that a decision finds the call that it is about.
+    known: HashMap<u128, Option<Ulid>>,
     order: VecDeque<u128>,
 }
 
 impl Deliveries {
     const REMEMBERED: usize = 65_536;
 
-    /// Remembers an id. False: it is known.
-    pub(crate) fn insert(&mut self, delivery: u128) -> bool {
-        if !self.known.insert(delivery) {
-            return false;
+    /// True when it was taken before.
+    pub(crate) fn is_known(&self, delivery: u128) -> bool {
+        self.known.contains_key(&delivery)
+    }
+
+    /// Returns the journal id of a delivery's record.
+    pub(crate) fn record_of(&self, delivery: u128) -> Option<String> {
+        self.known.get(&delivery).copied().flatten().map(|id| id.to_string())
+    }
+
+    /// Remembers a delivery and its record.
+    pub(crate) fn insert(&mut self, delivery: u128, record: &str) {
+        if self.known.insert(delivery, Ulid::parse(record)).is_some() {
+            return;
         }
         self.order.push_back(delivery);
         if self.order.len() > Deliveries::REMEMBERED
@@ -54,7 +65,6 @@ impl Deliveries {
         {
             self.known.remove(&oldest);
         }
-        true
     }
 }
 
@@ -142,10 +152,7 @@ impl Engine {
                     self.record_transitions(at, transitions, &mut out);
                 }
             }
-            Input::Decided(decided) => {
-                let id = self.next_id(at);
-                out.records.push(Record::new(&id, at, "decision", payload::decided(at, &decided)));
-            }
+            Input::Decided(decided) => decision::take(self, at, decided, &mut out),
             Input::Tmux(facts) => self.tmux(at, facts, &mut out),
             Input::Seats(seats) => self.attention.sit(seats),
             Input::Process { process, machine, alive } => {
@@ -202,7 +209,7 @@ impl Engine {
         }
         if !matches!(
             record.kind,
-            "hook" | "unreadable" | "normalized" | "human" | "observation" | "daemon" | "gap"
+            "hook" | "unreadable" | "normalized" | "human" | "decision" | "observation" | "daemon" | "gap"
         ) {
             return Ok(());
         }
@@ -251,6 +258,7 @@ impl Engine {
                 let act = payload::read_human(record.payload)?;
                 self.human(at, record.id, act);
             }
+            "decision" => decision::replay(self, at, record)?,
             "observation" => {
                 match payload::source(record.payload)?.as_str() {
                     "process" => {

@@ -18,10 +18,11 @@ const FACT_LETTERS: usize = 256;
 
 /// Folds a hook call.
 pub(crate) fn hook(engine: &mut Engine, at: Moment, call: HookDelivery, out: &mut Outcome) {
-    if !engine.deliveries.insert(call.delivery) {
+    if engine.deliveries.is_known(call.delivery) {
         return;
     }
     let id = engine.next_id(at);
+    engine.deliveries.insert(call.delivery, &id);
     // A name given beside the payload is kept and folded as it is marked, so that a replay sees the same.
     let native_event = call.native_event.map(|name| engine.redactor.text(&name).into_owned());
     let call = HookDelivery { native_event, ..call };
@@ -83,13 +84,13 @@ pub(crate) fn replay(
 ) -> Result<(), serde_json::Error> {
     if record.kind == "unreadable" {
         let read: UnreadablePayload = serde_json::from_str(record.payload)?;
-        remember(engine, &read.delivery);
+        remember(engine, &read.delivery, record.id);
         engine.received.unreadable(at.wall_ms, &read.host);
         rule_out_unreadable(engine, at, record.id, &read);
         return Ok(());
     }
     let hook: HookPayload = serde_json::from_str(record.payload)?;
-    remember(engine, &hook.delivery);
+    remember(engine, &hook.delivery, record.id);
     let adapter = hook.adapter.as_deref().unwrap_or(&hook.host);
     if let Projected::Event(event) =
         project(adapter, hook.native_event.as_deref(), hook.native.get().as_bytes())
@@ -103,9 +104,9 @@ pub(crate) fn replay(
     Ok(())
 }
 
-fn remember(engine: &mut Engine, delivery: &str) {
+fn remember(engine: &mut Engine, delivery: &str, record: &str) {
     if let Ok(delivery) = u128::from_str_radix(delivery, 16) {
-        engine.deliveries.insert(delivery);
+        engine.deliveries.insert(delivery, record);
     }
 }
 

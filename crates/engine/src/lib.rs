@@ -5,6 +5,7 @@
 //! Start with [`Engine::step`], then [`Input`] and [`Effect`].
 
 pub mod book;
+mod decision;
 mod detected;
 mod engine;
 mod intake;
@@ -17,6 +18,7 @@ mod status;
 mod transcript;
 mod types;
 pub mod view;
+mod waits;
 mod why;
 
 pub use engine::Engine;

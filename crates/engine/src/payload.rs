@@ -5,7 +5,7 @@ use herdbook_events::{NormalizedEvent, Origin, Process, SessionKey};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::types::{Decided, DecidedBy, HumanAct, RouteRun};
+use crate::types::HumanAct;
 
 /// The payload of a `hook` record.
 #[derive(Debug, Serialize, Deserialize)]
@@ -147,75 +147,6 @@ pub fn read_human(payload: &str) -> Result<HumanAct, serde_json::Error> {
         "unpin" => HumanAct::Pin(session?, false),
         "settle" => HumanAct::Settle(session?),
         other => return Err(serde::de::Error::custom(format!("unknown act '{other}'"))),
-    })
-}
-
-pub fn decided(at: Moment, decided: &Decided) -> Box<RawValue> {
-    #[derive(Serialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Body<'a> {
-        clock: u64,
-        delivery: String,
-        host: &'a str,
-        native_event: &'a str,
-        session: Option<&'a SessionKey>,
-        outcome: &'a str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        reason: Option<&'a str>,
-        told: Option<&'a str>,
-        #[serde(skip_serializing_if = "<[String]>::is_empty")]
-        left_out: &'a [String],
-        took_ms: u64,
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        routes: Vec<Run<'a>>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        human: Option<Human<'a>>,
-    }
-    #[derive(Serialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Run<'a> {
-        route: &'a str,
-        trusted: &'a str,
-        outcome: Option<&'a str>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        reason: Option<&'a str>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        error: Option<&'a str>,
-        took_ms: u64,
-    }
-    impl Run<'_> {
-        fn of(run: &RouteRun) -> Run<'_> {
-            let RouteRun { route, trusted, outcome, reason, error, took_ms } = run;
-            let (reason, error) = (reason.as_deref(), error.as_deref());
-            Run { route, trusted, outcome: *outcome, reason, error, took_ms: *took_ms }
-        }
-    }
-    #[derive(Serialize)]
-    struct Human<'a> {
-        how: &'a str,
-        pid: u32,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        start: Option<u64>,
-    }
-    let (routes, human) = match &decided.by {
-        DecidedBy::Routes(runs) => (runs.iter().map(Run::of).collect(), None),
-        DecidedBy::Human { how, process } => {
-            (Vec::new(), Some(Human { how, pid: process.pid, start: process.start }))
-        }
-    };
-    raw(&Body {
-        clock: at.at_ms,
-        delivery: format!("{:032x}", decided.delivery),
-        host: &decided.host,
-        native_event: &decided.native_event,
-        session: decided.session.as_ref(),
-        outcome: decided.outcome,
-        reason: decided.reason.as_deref(),
-        told: decided.told.as_deref(),
-        left_out: &decided.left_out,
-        took_ms: decided.took_ms,
-        routes,
-        human,
     })
 }
 

@@ -211,8 +211,10 @@ pub enum DecidedBy {
     Human {
         /// By what means: `cli`.
         how: String,
-        /// The process that told us.
-        process: Process,
+        /// The process that told us, where that is known.
+        process: Option<Process>,
+        /// Why his answer was refused, where it was: the host was told nothing then.
+        refused: Option<String>,
     },
 }
 

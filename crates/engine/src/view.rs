@@ -171,6 +171,27 @@ pub struct FromSource {
     pub words: String,
 }
 
+/// One open wait; a session may have several at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitView {
+    /// Journal id of the record that opened it.
+    pub id: String,
+    /// Session.
+    pub session: SessionKey,
+    /// Host.
+    pub host: String,
+    /// Kind of wait.
+    pub kind: WaitKind,
+    /// The subagent that waits, none for the main agent.
+    pub agent: Option<String>,
+    /// The tool that it is about.
+    pub tool: Option<String>,
+    /// Text for the human.
+    pub message: String,
+    /// Since when, Unix milliseconds.
+    pub since_ms: u64,
+}
+
 /// One entry of the queue, in queue order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct QueueEntry {

@@ -9,6 +9,7 @@
 //! Start at [`Tmux`] for panes and jumps, at [`Proc`] for processes, at
 //! [`Survey`] for running agents; [`Command`] runs every program.
 
+mod above;
 mod agents;
 mod clients;
 mod command;
@@ -29,6 +30,7 @@ mod systemd;
 mod tail;
 mod tmux;
 
+pub use above::{AgentAbove, UnknownLineage};
 pub use agents::{AgentProgram, TreeProcess, agent_of_pane};
 pub use clients::{Client, WATCHING_MS, choose_client, watching_clients};
 pub use command::{Command, Halt, Output, RunError};

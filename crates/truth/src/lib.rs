@@ -17,6 +17,7 @@ pub mod jump;
 pub mod latency;
 pub mod lines;
 pub mod play;
+pub mod routes;
 pub mod score;
 pub mod timeline;
 pub mod traces;

@@ -10,6 +10,8 @@ use herdbook_truth::harm::{self, Fault, SCENES};
 use herdbook_truth::jump::Jump;
 use herdbook_truth::latency::{self, HOSTS, Way, median};
 use herdbook_truth::play::{Places, Played, STUCK, play, scenarios};
+use herdbook_truth::routes::forms;
+use herdbook_truth::routes::probes::PROBES;
 use herdbook_truth::score::HOOK;
 
 /// What the gate plays: three clients, and each kind of wait that a hook can prove.
@@ -58,6 +60,9 @@ struct Arguments {
     /// Measure what our hooks add to each step of a client
     #[arg(long, conflicts_with_all = ["all", "harm"])]
     latency: bool,
+    /// Tell each client each form of the tables, and see what it makes of it
+    #[arg(long, conflicts_with_all = ["all", "harm", "latency"])]
+    forms: bool,
     /// How often each way is measured
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
@@ -102,6 +107,9 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     }
     if arguments.latency {
         return measure(&arguments.scenarios, arguments.rounds, &places);
+    }
+    if arguments.forms {
+        return tell_forms(&arguments.scenarios, &places);
     }
     let all = scenarios(&places.shared)?;
     let asked: Vec<String> = if arguments.all {
@@ -222,6 +230,29 @@ fn measure(asked: &[String], rounds: u32, places: &Places) -> Result<ExitCode, S
     }
     say(&format!("load at last {}", load().trim()))?;
     Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::from(2) })
+}
+
+/// Tells each form to its client and prints what it made of it.
+fn tell_forms(asked: &[String], places: &Places) -> Result<ExitCode, String> {
+    let probes: Vec<_> =
+        PROBES.iter().filter(|probe| asked.is_empty() || is_asked(asked, &probe.name())).collect();
+    let mut wrong = 0;
+    for probe in &probes {
+        match forms::play(probe, places) {
+            Ok(facts) => {
+                let amiss = forms::amiss(probe, &facts);
+                wrong += usize::from(!amiss.is_empty());
+                let verdict = if amiss.is_empty() { "right".to_owned() } else { format!("WRONG {amiss:?}") };
+                say(&format!("{}: {verdict}\n    {facts:?}", probe.name()))?;
+            }
+            Err(problem) => {
+                wrong += 1;
+                say(&format!("{}: not played: {problem}", probe.name()))?;
+            }
+        }
+    }
+    say(&format!("{} forms, {wrong} not as the table says", probes.len()))?;
+    Ok(if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 /// Prints one scenario and adds it up.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use herdbook_hosts::settings::Needs;
+
 use super::Context;
 use crate::daemon::Daemon;
 use crate::error::Problem;
@@ -93,7 +95,7 @@ impl Work for Install {
 
     fn plan(&self, target: Target, receipts: &Receipts) -> Result<Change, Refusal> {
         let version = target.version();
-        Change::to_install(target, version.as_deref(), &self.hook, receipts)
+        Change::to_install(target, version.as_deref(), &Needs::NONE, &self.hook, receipts)
     }
 
     fn preview(

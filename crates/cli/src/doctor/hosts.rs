@@ -197,7 +197,7 @@ fn missing(facts: &Facts) -> Option<Check> {
         return None;
     }
     let has = |name: &str| facts.files().flat_map(|file| &file.ours).any(|ours| ours.event == name);
-    let missing: Vec<&str> = settings::events(facts.table, facts.version.as_deref())
+    let missing: Vec<&str> = settings::events(facts.table, facts.version.as_deref(), &settings::Needs::NONE)
         .map(|event| event.name)
         .filter(|name| !has(name))
         .collect();

@@ -7,7 +7,8 @@ use std::thread;
 
 use herdbook_api::Client;
 use herdbook_api::v1::{Hooks, HostHooks};
-use herdbook_hosts::{HostTable, settings};
+use herdbook_hosts::HostTable;
+use herdbook_hosts::settings::{self, Before, Needs};
 use herdbook_wire::paths::state_dir;
 
 use super::check::Check;
@@ -120,7 +121,8 @@ impl Look<'_> {
             let command = |args: &[&str]| herdbook_machine::guarded_command(program, args);
             // What `install` would change is not as it should be.
             let is_stale =
-                settings::install(table, version, &command, Some(text)).is_ok_and(|new| new != text);
+                settings::install(table, version, &Needs::NONE, &command, Some(text), Before::Unknown)
+                    .is_ok_and(|new| new != text);
             Ok((text, entries, is_stale))
         });
         match found {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use herdbook_hosts::settings::{self, Before, Entry};
+use herdbook_hosts::settings::{self, Before, Entry, Needs};
 use herdbook_machine::{guarded_command, sweep_beside};
 
 use super::file::SettingsFile;
@@ -49,13 +49,14 @@ pub struct Counts {
 }
 
 impl Change {
-    /// Thinks an installation through. `version` is the installed client's.
+    /// Thinks an installation through. `version` is the installed client's; `needs` is what waits at its events.
     ///
     /// # Errors
     /// See [`Refusal`].
     pub fn to_install(
         target: Target,
         version: Option<&str>,
+        needs: &Needs,
         hook: &HookProgram,
         receipts: &Receipts,
     ) -> Result<Change, Refusal> {
@@ -66,10 +67,11 @@ impl Change {
             entries.iter().filter_map(|entry| settings::program(&entry.command)).collect();
         let program = hook.path_beside(written.iter().map(String::as_str));
         let command = |args: &[&str]| guarded_command(program, args);
-        let new = settings::install(change.target.table, version, &command, old);
+        let before = change.before(receipts);
+        let new = settings::install(change.target.table, version, needs, &command, old, before.known());
         let new = new.map_err(|source| change.refused(source))?;
         let entries = settings::list(change.target.table, &new).unwrap_or_default();
-        let unsure = settings::unsure(change.target.table, version).map(|event| event.name);
+        let unsure = settings::unsure(change.target.table, version, needs).map(|event| event.name);
         let unsure = unsure.filter(|name| !entries.iter().any(|entry| entry.event == *name)).collect();
         if old != Some(&new) {
             change.edit = Edit::Write(new);
@@ -231,20 +233,37 @@ impl Change {
     /// The file's text without our entries; nothing where there is no file, or it would be ours alone.
     fn without_ours(&self, receipts: &Receipts) -> Result<Option<String>, Refusal> {
         let Some(text) = self.text()? else { return Ok(None) };
-        let copy = self.receipt.as_ref().map(|receipt| {
-            let bytes = receipt.before.as_ref().map(|copy| receipts.copy(copy));
-            bytes.map(|bytes| bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok()))
-        });
-        let before = match &copy {
-            Some(None) => Before::NoFile,
-            Some(Some(Some(text))) => Before::Text(text),
-            Some(Some(None)) | None => Before::Unknown,
-        };
-        settings::remove(self.target.table, text, before).map_err(|source| self.refused(source))
+        let before = self.before(receipts);
+        settings::remove(self.target.table, text, before.known()).map_err(|source| self.refused(source))
+    }
+
+    /// What was in the file before us, as far as the receipt tells.
+    fn before(&self, receipts: &Receipts) -> Kept {
+        let Some(receipt) = &self.receipt else { return Kept::Unknown };
+        let Some(copy) = &receipt.before else { return Kept::NoFile };
+        let text = receipts.copy(copy).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        text.map_or(Kept::Unknown, Kept::Text)
     }
 
     fn refused(&self, source: settings::SettingsError) -> Refusal {
         Refusal::Settings { path: self.target.file.clone(), source }
+    }
+}
+
+/// A [`Before`] of its own.
+enum Kept {
+    Unknown,
+    NoFile,
+    Text(String),
+}
+
+impl Kept {
+    fn known(&self) -> Before<'_> {
+        match self {
+            Kept::Unknown => Before::Unknown,
+            Kept::NoFile => Before::NoFile,
+            Kept::Text(text) => Before::Text(text),
+        }
     }
 }
 
@@ -269,7 +288,7 @@ mod tests {
         herdbook_machine::private_dir(&home.join("state")).unwrap();
         let hook = |path: &str| HookProgram { path: path.to_owned(), is_build: false };
         let ours = hook("/opt/herdbook-hook");
-        let plan = || Change::to_install(target(), None, &ours, &receipts).unwrap();
+        let plan = || Change::to_install(target(), None, &Needs::NONE, &ours, &receipts).unwrap();
         let (faster, slower) = (plan(), plan());
         faster.install(&receipts).unwrap();
         let written = fs::read(&faster.file.path).unwrap();
@@ -278,7 +297,8 @@ mod tests {
         let out = Change::to_uninstall(target(), &receipts).unwrap();
         assert_eq!(out.edit, Edit::Remove, "there was no file before the two");
         // What is not the same is still refused, and the receipt is as it was.
-        let late = Change::to_install(target(), None, &hook("/other/herdbook-hook"), &receipts).unwrap();
+        let late = Change::to_install(target(), None, &Needs::NONE, &hook("/other/herdbook-hook"), &receipts)
+            .unwrap();
         out.uninstall(&receipts).unwrap();
         assert!(matches!(late.install(&receipts), Err(Refusal::Changed { .. })));
     }

@@ -18,7 +18,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("hook", &["wire"]),
     ("cli", &["events", "hosts", "log", "wire", "machine", "api", "redact", "daemon"]),
     ("conformance", &["events", "hosts", "engine", "log", "wire", "machine", "api", "redact"]),
-    ("truth", &["api"]),
+    ("truth", &["api", "hosts"]),
 ];
 
 /// Rooms that do no IO and read no clock, environment or terminal.

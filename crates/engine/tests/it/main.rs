@@ -3,6 +3,7 @@
 #![expect(missing_docs, reason = "a test: names say it")]
 #![expect(clippy::unwrap_used, reason = "a test: what is missing fails it")]
 
+mod decisions;
 mod detected;
 mod endings;
 mod gemini;
@@ -23,7 +24,8 @@ mod why;
 
 use herdbook_engine::record::{Record, RecordView};
 use herdbook_engine::{
-    Config, Effect, Engine, HookDelivery, HumanAct, Input, Now, ToldRecord, TranscriptNews,
+    Config, Decided, DecidedBy, Effect, Engine, HookDelivery, HumanAct, Input, Now, ToldRecord,
+    TranscriptNews,
 };
 use herdbook_events::{NormalizedEvent, Origin, SessionKey, Told};
 
@@ -186,6 +188,28 @@ impl Herd {
             fresh,
             facts: vec![ToldRecord { record: None, written_ms, told }],
         }));
+    }
+
+    /// What was decided about one of the hook calls, counted from 1, and told to its host.
+    pub fn decide(&mut self, delivery: u128, session: &str, outcome: &'static str, by: DecidedBy) {
+        let told = matches!(outcome, "allow" | "deny").then(|| format!(r#"{{"decision":"{outcome}"}}"#));
+        self.input(Input::Decided(Decided {
+            delivery,
+            host: "claude".into(),
+            native_event: "PermissionRequest".into(),
+            session: SessionKey::posted(session),
+            by,
+            outcome,
+            reason: None,
+            told,
+            left_out: Vec::new(),
+            took_ms: 40,
+        }));
+    }
+
+    /// The delivery id of the last hook call.
+    pub fn last(&self) -> u128 {
+        self.deliveries
     }
 
     pub fn act(&mut self, act: HumanAct) {

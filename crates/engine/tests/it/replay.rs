@@ -31,6 +31,8 @@ enum Step {
     Start(u8),
     /// A hook of a boot that is over.
     Earlier(u8),
+    /// What was decided about one of the last hook calls.
+    Decided(u8, u8),
 }
 
 /// A payload of Codex, Gemini, Copilot or OpenCode, by number: one event of a session's life.
@@ -217,6 +219,18 @@ fn take(herd: &mut Herd, step: &Step) {
             herd.hook("claude", &body, Origin::default());
             herd.earlier_boot = false;
         }
+        Step::Decided(ago, what) => {
+            let delivery = herd.last().saturating_sub(u128::from(*ago % 4));
+            let session = match what / 16 % 4 {
+                0 => "opencode-0".to_owned(),
+                session => format!("claude-{session}"),
+            };
+            // The session of a wait that is open, where the call opened one.
+            let session = herd.engine.wait_of(delivery).map_or(session, |wait| wait.session.to_string());
+            let outcome = ["allow", "deny", "ask", "continue"][usize::from(what % 4)];
+            let by = if what & 4 == 0 { crate::decisions::human() } else { crate::decisions::route() };
+            herd.decide(delivery, &session, outcome, by);
+        }
     }
 }
 
@@ -239,6 +253,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         4 => (any::<u8>(), any::<u8>(), 0u16..5_000).prop_map(|(s, e, late)| Step::Other(s, e, late)),
         1 => any::<u8>().prop_map(Step::Listed),
         1 => any::<u8>().prop_map(Step::Earlier),
+        5 => (any::<u8>(), any::<u8>()).prop_map(|(ago, what)| Step::Decided(ago, what)),
     ];
     prop::collection::vec(step, 1..60)
 }

@@ -170,6 +170,14 @@ impl<'a> Document<'a> {
         self.text.get(inside).is_some_and(|inside| inside.trim().is_empty())
     }
 
+    /// True when one item stands in a container and nothing else, not even a comment.
+    pub fn holds_one(&self, container: &Container) -> bool {
+        let [item] = &container.items[..] else { return false };
+        let inside = container.range.start + 1..container.range.end.saturating_sub(1);
+        let rest = self.cut(&inside, &[Splice::replace(item.clone(), String::new())]);
+        rest.chars().all(|letter| letter.is_whitespace() || letter == ',')
+    }
+
     /// Appends an item to a container, laid out as its last one is. An empty container is opened over several lines
     /// where `spread` says so. After a trailing comma the new item gets one, too, so that taking it out leaves theirs.
     pub fn append(&self, container: &Container, item: &str, spread: bool) -> Vec<Splice> {

@@ -28,12 +28,18 @@ impl Found<'_, '_> {
 }
 
 /// Puts our entries in.
-pub(super) fn install(table: &HostTable, wanted: &[Wanted], text: &str) -> Result<String, SettingsError> {
+pub(super) fn install(
+    table: &HostTable,
+    wanted: &[Wanted],
+    text: &str,
+    before: Before<'_>,
+) -> Result<String, SettingsError> {
     let layout = Layout::of(table);
+    let theirs = Theirs::of(before);
     let mut text = text.to_owned();
     loop {
         let document = Document::parse(&text)?;
-        match next_edit(&layout, wanted, &document)? {
+        match next_edit(&layout, wanted, &document, &theirs)? {
             Some(splices) => text = apply(&text, splices),
             None => return Ok(text),
         }
@@ -45,6 +51,7 @@ fn next_edit(
     layout: &Layout,
     wanted: &[Wanted],
     document: &Document<'_>,
+    theirs: &Theirs,
 ) -> Result<Option<Vec<Splice>>, SettingsError> {
     let Some(root) = root(document)? else {
         // Nothing but space and comments: they stay in front.
@@ -69,7 +76,10 @@ fn next_edit(
         let Some(wanted) =
             wanted.iter().find(|wanted| wanted.event == found.event && !seen.contains(&wanted.event))
         else {
-            return Ok(Some(take_out(layout, document, found)));
+            let is_unwanted = !wanted.iter().any(|wanted| wanted.event == found.event);
+            let is_all = is_unwanted && !theirs.has(found.event) && is_all_of_its_list(document, found);
+            let whole = if is_all { take_property(document, hooks, found.event) } else { None };
+            return Ok(Some(whole.unwrap_or_else(|| take_out(layout, document, found))));
         };
         seen.push(wanted.event);
         if let Some(splices) = mend(layout, document, found, wanted) {
@@ -141,11 +151,7 @@ fn tidy(
     touched: &[String],
     before: Before<'_>,
 ) -> Result<Option<String>, SettingsError> {
-    let theirs = match before {
-        Before::Text(before) => Document::parse(before).ok().map(Theirs::of),
-        Before::Unknown | Before::NoFile => None,
-    };
-    let theirs = theirs.unwrap_or_default();
+    let theirs = Theirs::of(before);
     loop {
         let document = Document::parse(&text)?;
         let Some(root) = root(&document)? else { return Ok(Some(text)) };
@@ -154,7 +160,7 @@ fn tidy(
             let index = hooks.properties.iter().position(|property| {
                 let event = property.name.as_str();
                 touched.iter().any(|name| name == event)
-                    && !theirs.events.iter().any(|name| name == event)
+                    && !theirs.has(event)
                     && property.value.as_array().is_some_and(|list| document.is_bare(&list.into()))
             });
             match index {
@@ -198,7 +204,9 @@ struct Theirs {
 }
 
 impl Theirs {
-    fn of(document: Document<'_>) -> Theirs {
+    fn of(before: Before<'_>) -> Theirs {
+        let Before::Text(text) = before else { return Theirs::default() };
+        let Ok(document) = Document::parse(text) else { return Theirs::default() };
         let Some(Value::Object(root)) = &document.root else { return Theirs::default() };
         let hooks = root.get_object("hooks");
         let events = hooks.map_or(&[][..], |hooks| &hooks.properties).iter();
@@ -207,6 +215,10 @@ impl Theirs {
             hooks: hooks.is_some(),
             events: events.map(|property| property.name.as_str().to_owned()).collect(),
         }
+    }
+
+    fn has(&self, event: &str) -> bool {
+        self.events.iter().any(|name| name == event)
     }
 }
 
@@ -238,6 +250,11 @@ fn take_out(layout: &Layout, document: &Document<'_>, found: &Found<'_, '_>) -> 
         }
         _ => document.take(&found.list.into(), found.index),
     }
+}
+
+/// True when nothing is left in an event's list without this entry, not even a comment.
+fn is_all_of_its_list(document: &Document<'_>, found: &Found<'_, '_>) -> bool {
+    found.is_alone() && document.holds_one(&found.list.into())
 }
 
 fn take_property(document: &Document<'_>, object: &Object<'_>, key: &str) -> Option<Vec<Splice>> {

@@ -86,6 +86,21 @@ impl Layout {
     }
 }
 
+/// True for a host whose entries say how long a hook may take.
+pub fn has_timeouts(table: &HostTable) -> bool {
+    matches!(table.setup.form, Form::Groups { .. } | Form::Entries | Form::OwnFile)
+}
+
+/// Returns the time-out of an entry in milliseconds, as it is written in the host's unit.
+pub fn timeout_ms(table: &HostTable, written: &str) -> Option<u32> {
+    let number: u64 = written.parse().ok()?;
+    let factor = match Layout::of(table).unit {
+        Unit::Seconds => 1000,
+        Unit::Millis => 1,
+    };
+    Some(u32::try_from(number.saturating_mul(factor)).unwrap_or(u32::MAX))
+}
+
 /// Writes a string as JSON.
 pub(super) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()

@@ -10,13 +10,16 @@ mod command;
 mod document;
 mod entries;
 mod layout;
+mod needs;
 mod plugin;
 mod switch;
 mod version;
 
-use crate::table::{Form, HostTable, Install, NativeEvent};
+use crate::table::{Form, HostTable, NativeEvent};
 
 pub use command::{PROGRAM, is_ours, program};
+pub use layout::{has_timeouts, timeout_ms};
+pub use needs::{MARGIN_MS, Needs};
 pub use switch::switched_off;
 pub use version::{find_version, knows};
 
@@ -90,6 +93,16 @@ pub enum Before<'a> {
     Text(&'a str),
 }
 
+impl Before<'_> {
+    /// Without a byte order mark.
+    fn unmarked(self) -> Self {
+        match self {
+            Before::Text(text) => Before::Text(text.strip_prefix(MARK).unwrap_or(text)),
+            other => other,
+        }
+    }
+}
+
 /// One entry to write.
 struct Wanted {
     event: &'static str,
@@ -99,10 +112,14 @@ struct Wanted {
 
 /// Returns the events that are registered with a client of that version; without a version, only those that every
 /// version knows; none where nothing is ever registered. An unknown name may void the whole file (hosts NOTES 10).
-pub fn events<'a>(table: &'a HostTable, version: Option<&'a str>) -> impl Iterator<Item = &'a NativeEvent> {
+pub fn events<'a>(
+    table: &'a HostTable,
+    version: Option<&'a str>,
+    needs: &'a Needs,
+) -> impl Iterator<Item = &'a NativeEvent> {
     table.events.iter().filter(move |event| {
         table.is_installable()
-            && event.install == Install::Always
+            && needs.registers(event)
             && event.since.is_none_or(|since| version.is_some_and(|version| knows(version, since)))
     })
 }
@@ -112,14 +129,16 @@ pub fn events<'a>(table: &'a HostTable, version: Option<&'a str>) -> impl Iterat
 pub fn unsure<'a>(
     table: &'a HostTable,
     version: Option<&str>,
+    needs: &'a Needs,
 ) -> impl Iterator<Item = &'a NativeEvent> + use<'a> {
     let is_unknown = version.is_none();
-    let is_gated = |event: &NativeEvent| event.install == Install::Always && event.since.is_some();
+    let is_gated = |event: &NativeEvent| needs.registers(event) && event.since.is_some();
     table.events.iter().filter(move |event| is_unknown && is_gated(event))
 }
 
 /// Returns the text of a host's settings with our entries: missing ones appended, stale ones of ours mended in place,
-/// those for events that this version does not have taken out. A text that needs nothing comes back as it is.
+/// those for events that this version does not have, or that nothing needs any more, taken out; a list that is emptied
+/// by it goes, too, unless it was there `before`. A text that needs nothing comes back as it is.
 ///
 /// `command` makes the guarded command of the hook's arguments; `text` is what stands in the file, none if there is
 /// none.
@@ -129,27 +148,29 @@ pub fn unsure<'a>(
 pub fn install(
     table: &HostTable,
     version: Option<&str>,
+    needs: &Needs,
     command: &dyn Fn(&[&str]) -> String,
     text: Option<&str>,
+    before: Before<'_>,
 ) -> Result<String, SettingsError> {
     if let Form::Plugin(template) = table.setup.form {
-        return plugin::install(template, &command(&[table.host]), text);
+        return plugin::install(table, template, &command(&[table.host]), text);
     }
     let text = text.unwrap_or_default();
     // Without a version nobody knows whether what we wrote once is still right: it stays.
     let there = if version.is_none() { list(table, text)? } else { Vec::new() };
     let is_there = |name: &str| there.iter().any(|entry| entry.event == name);
-    let kept = unsure(table, version).filter(|event| is_there(event.name));
-    let wanted: Vec<Wanted> = events(table, version)
+    let kept = unsure(table, version, needs).filter(|event| is_there(event.name));
+    let wanted: Vec<Wanted> = events(table, version, needs)
         .chain(kept)
         .map(|event| {
             let told = format!("event:{}", event.name);
             let args = [table.host, told.as_str()];
             let args = if event.told { &args[..] } else { &args[..1] };
-            Wanted { event: event.name, command: command(args), timeout_ms: table.entry_ms(event) }
+            Wanted { event: event.name, command: command(args), timeout_ms: needs.entry_ms(table, event) }
         })
         .collect();
-    on_text(text, |text| entries::install(table, &wanted, text))
+    on_text(text, |text| entries::install(table, &wanted, text, before.unmarked()))
 }
 
 /// Returns the text without our entries, or nothing when the file itself was ours and nothing is left in it.
@@ -162,10 +183,7 @@ pub fn remove(table: &HostTable, text: &str, before: Before<'_>) -> Result<Optio
     if let Form::Plugin(_) = table.setup.form {
         return plugin::remove(text);
     }
-    let before = match before {
-        Before::Text(text) => Before::Text(text.strip_prefix(MARK).unwrap_or(text)),
-        other => other,
-    };
+    let before = before.unmarked();
     let mut gone = false;
     let edited = on_text(text, |text| {
         let edited = entries::remove(table, text, before)?;

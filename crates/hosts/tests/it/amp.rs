@@ -64,6 +64,9 @@ fn the_three_ends_of_a_turn_are_told_apart_by_their_status() {
 fn nothing_is_ever_registered_with_it() {
     let amp = table("amp").unwrap();
     assert!(!amp.is_installable());
-    assert_eq!(herdbook_hosts::settings::events(amp, None).count(), 0);
+    assert_eq!(
+        herdbook_hosts::settings::events(amp, None, &herdbook_hosts::settings::Needs::NONE).count(),
+        0
+    );
     assert_eq!(installable().count(), 7);
 }

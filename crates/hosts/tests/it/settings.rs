@@ -1,6 +1,8 @@
 //! Our entries in hosts' settings: theirs survive to the byte, ours come and go.
 
-use herdbook_hosts::settings::{Before, Entry, SettingsError, events, install, is_ours, list, remove};
+use herdbook_hosts::settings::{
+    Before, Entry, Needs, SettingsError, events, is_ours, list, remove, timeout_ms,
+};
 use herdbook_hosts::{Form, HostTable, Setup, Unit, claude, codex, cursor, installable};
 
 /// A version that has everything.
@@ -10,6 +12,24 @@ pub const VERSION: Option<&str> = Some("99.0.0");
 pub fn command(args: &[&str]) -> String {
     let program = "/opt/herdbook/bin/herdbook-hook";
     format!("[ -x {program} ] && exec {program} {}; exit 0", args.join(" "))
+}
+
+/// As [`herdbook_hosts::settings::install`], where nobody knows what was there before.
+pub fn install(
+    table: &HostTable,
+    version: Option<&str>,
+    needs: &Needs,
+    command: &dyn Fn(&[&str]) -> String,
+    text: Option<&str>,
+) -> Result<String, SettingsError> {
+    herdbook_hosts::settings::install(table, version, needs, command, text, Before::Unknown)
+}
+
+/// Something waits for a long time at every event that can be registered at all.
+fn all_needs(table: &HostTable) -> Needs {
+    let mut needs = Needs::default();
+    table.events.iter().for_each(|event| needs.add(event, 60_000));
+    needs
 }
 
 fn moved(args: &[&str]) -> String {
@@ -88,28 +108,55 @@ fn is_within(part: &str, whole: &str) -> bool {
 /// Installs into a text, again, from elsewhere, and uninstalls: theirs is there all the time and alone at the end.
 pub fn check(table: &HostTable, theirs: &str) {
     let name = format!("{}: {theirs:?}", table.host);
-    let installed =
-        install(table, VERSION, &command, Some(theirs)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let installed = install(table, VERSION, &Needs::NONE, &command, Some(theirs))
+        .unwrap_or_else(|error| panic!("{name}: {error}"));
     assert!(is_within(theirs, &installed), "{name} became {installed:?}");
-    assert_eq!(install(table, VERSION, &command, Some(&installed)).unwrap(), installed, "{name}");
+    assert_eq!(
+        install(table, VERSION, &Needs::NONE, &command, Some(&installed)).unwrap(),
+        installed,
+        "{name}"
+    );
     let ours = list(table, &installed).unwrap();
     let mut listed: Vec<&str> = ours.iter().map(|entry| entry.event.as_str()).collect();
-    let mut wanted: Vec<&str> = events(table, VERSION).map(|event| event.name).collect();
+    let mut wanted: Vec<&str> = events(table, VERSION, &Needs::NONE).map(|event| event.name).collect();
     listed.sort_unstable();
     wanted.sort_unstable();
     assert_eq!(listed, wanted, "{name}");
     assert!(ours.iter().all(|entry| entry.alone && is_ours(&entry.command)), "{name}");
     let removed = remove(table, &installed, Before::Text(theirs)).unwrap().unwrap();
     assert_eq!(squeezed(&removed), squeezed(theirs), "{name}");
-    let elsewhere = install(table, VERSION, &moved, Some(&installed)).unwrap();
+    check_needs(table, theirs, &installed);
+    let elsewhere = install(table, VERSION, &Needs::NONE, &moved, Some(&installed)).unwrap();
     assert_eq!(elsewhere, installed.replace("/opt/herdbook", "/srv/new"), "{name}");
+}
+
+/// Routes come, and go again: what was installed without them is there again.
+fn check_needs(table: &HostTable, theirs: &str, installed: &str) {
+    let name = format!("{}: {theirs:?}", table.host);
+    let before = Before::Text(theirs);
+    let install = |needs: &Needs, text: &str| {
+        herdbook_hosts::settings::install(table, VERSION, needs, &command, Some(text), before).unwrap()
+    };
+    let needs = all_needs(table);
+    let routed = install(&needs, installed);
+    assert_eq!(install(&needs, &routed), routed, "{name}");
+    let ours = list(table, &routed).unwrap();
+    assert_eq!(ours.len(), events(table, VERSION, &needs).count(), "{name}");
+    for entry in &ours {
+        let event = table.event(&entry.event).unwrap();
+        let written = timeout_ms(table, entry.timeout.as_deref().unwrap());
+        assert_eq!(written, Some(event.most_ms.unwrap_or(62_000)), "{name}: {}", entry.event);
+    }
+    assert_eq!(install(&Needs::NONE, &routed), installed, "{name}");
+    let removed = remove(table, &routed, before).unwrap().unwrap();
+    assert_eq!(squeezed(&removed), squeezed(theirs), "{name}");
 }
 
 #[test]
 fn theirs_survive_ours_come_once_and_go() {
     for table in tables() {
         for theirs in SETTINGS {
-            let first = events(&table, VERSION).next().unwrap().name;
+            let first = events(&table, VERSION, &Needs::NONE).next().unwrap().name;
             let theirs = theirs.replace("EVENT", first);
             if !is_own_file(&table) || !theirs.contains("hooks") {
                 check(&table, &theirs);
@@ -121,12 +168,12 @@ fn theirs_survive_ours_come_once_and_go() {
 #[test]
 fn a_missing_or_empty_file_is_begun_and_given_back() {
     for table in tables() {
-        let fresh = install(&table, VERSION, &command, None).unwrap();
+        let fresh = install(&table, VERSION, &Needs::NONE, &command, None).unwrap();
         let parsed: serde_json::Value = serde_json::from_str(&fresh).unwrap();
-        assert_eq!(parsed["hooks"].as_object().unwrap().len(), events(&table, VERSION).count());
+        assert_eq!(parsed["hooks"].as_object().unwrap().len(), events(&table, VERSION, &Needs::NONE).count());
         assert_eq!(remove(&table, &fresh, Before::NoFile).unwrap(), None, "{}", table.host);
         for blank in ["", "\n", "  \r\n", "\u{feff}"] {
-            let installed = install(&table, VERSION, &command, Some(blank)).unwrap();
+            let installed = install(&table, VERSION, &Needs::NONE, &command, Some(blank)).unwrap();
             let removed = remove(&table, &installed, Before::Text(blank)).unwrap();
             assert_eq!(removed.as_deref(), Some(blank), "{}", table.host);
         }
@@ -137,7 +184,8 @@ fn a_missing_or_empty_file_is_begun_and_given_back() {
 fn the_written_text_is_frozen() {
     let two = |table: &HostTable| {
         let events: &'static [_] = table.events.split_at(1).0;
-        install(&HostTable { host: table.host, events, ..*table }, VERSION, &command, None).unwrap()
+        install(&HostTable { host: table.host, events, ..*table }, VERSION, &Needs::NONE, &command, None)
+            .unwrap()
     };
     let program = "/opt/herdbook/bin/herdbook-hook";
     let expected = [
@@ -182,7 +230,7 @@ fn the_written_text_is_frozen() {
 fn new_entries_are_laid_out_as_the_file_is() {
     let table = HostTable { events: claude::TABLE.events.split_at(1).0, ..claude::TABLE };
     let tabs = "{\r\n\t\"hooks\": {\r\n\t\t\"Stop\": [],\r\n\t},\r\n}\r\n";
-    let installed = install(&table, VERSION, &command, Some(tabs)).unwrap();
+    let installed = install(&table, VERSION, &Needs::NONE, &command, Some(tabs)).unwrap();
     let ours = format!(
         "{{\"hooks\": [{{\"type\": \"command\", \"command\": \"{}\", \"timeout\": 5}}]}}",
         command(&["claude"])
@@ -192,7 +240,7 @@ fn new_entries_are_laid_out_as_the_file_is() {
     );
     assert_eq!(installed, expected);
     let list = "{\n  \"hooks\": {\n    \"SessionStart\": [\n      {\"hooks\": []} // theirs\n    ]\n  }\n}\n";
-    let installed = install(&table, VERSION, &command, Some(list)).unwrap();
+    let installed = install(&table, VERSION, &Needs::NONE, &command, Some(list)).unwrap();
     let expected = list.replace("} // theirs", &format!("}}, // theirs\n      {ours}"));
     assert_eq!(installed, expected);
 }
@@ -203,7 +251,7 @@ fn the_example_entries_are_ours_and_are_mended_in_place() {
         (&claude::TABLE, include_str!("../pasted/claude.json")),
         (&codex::TABLE, include_str!("../pasted/codex.json")),
     ] {
-        let installed = install(table, VERSION, &command, Some(example)).unwrap();
+        let installed = install(table, VERSION, &Needs::NONE, &command, Some(example)).unwrap();
         let program = "\\\"$HOME/.cargo/bin/herdbook-hook\\\"";
         assert_eq!(installed, example.replace(program, "/opt/herdbook/bin/herdbook-hook"));
         let removed = remove(table, &installed, Before::Unknown).unwrap().unwrap();
@@ -219,16 +267,16 @@ fn stale_entries_are_mended_and_what_a_user_added_stays() {
     let stale = group(&format!(
         "{{\"type\": \"command\", \"timeout\": 60, \"async\": true, \"command\": \"{old}\"}}"
     ));
-    let mended = install(&table, VERSION, &command, Some(&stale)).unwrap();
+    let mended = install(&table, VERSION, &Needs::NONE, &command, Some(&stale)).unwrap();
     assert_eq!(mended, stale.replace("/srv/new", "/opt/herdbook").replace("60", "5"));
     let bare = group(&format!("{{\"command\": \"{}\"}}", command(&["claude"])));
-    let mended = install(&table, VERSION, &command, Some(&bare)).unwrap();
+    let mended = install(&table, VERSION, &Needs::NONE, &command, Some(&bare)).unwrap();
     let [Entry { timeout, .. }] = &list(&table, &mended).unwrap()[..] else { panic!("{mended}") };
     assert_eq!(timeout.as_deref(), Some("5"));
     // One too many, and one for an event that is not registered.
     let doubled = stale.replace("}]}}", "}, {\"hooks\": [{\"command\": \"/a/herdbook-hook claude\"}]}], \"Setup\": [{\"hooks\": [{\"command\": \"/a/herdbook-hook claude\"}]}]}}");
     assert_eq!(list(&table, &doubled).unwrap().len(), 3);
-    let mended = install(&table, VERSION, &command, Some(&doubled)).unwrap();
+    let mended = install(&table, VERSION, &Needs::NONE, &command, Some(&doubled)).unwrap();
     assert_eq!(list(&table, &mended).unwrap().len(), 1, "{mended}");
 }
 
@@ -256,14 +304,20 @@ fn codex_entries_that_come_after_ours_keep_their_places() {
 
 #[test]
 fn only_events_that_the_version_knows_are_written() {
-    let names = |version| -> Vec<&str> { events(&codex::TABLE, version).map(|event| event.name).collect() };
+    let names = |version| -> Vec<&str> {
+        events(&codex::TABLE, version, &Needs::NONE).map(|event| event.name).collect()
+    };
     assert!(names(Some("0.150.0")).contains(&"Interrupt"));
     assert!(!names(Some("0.149.0")).contains(&"Interrupt"));
     assert!(!names(None).contains(&"Interrupt"));
-    let new = install(&codex::TABLE, Some("0.171.0"), &command, None).unwrap();
-    let old = install(&codex::TABLE, Some("0.149.0"), &command, Some(&new)).unwrap();
+    let new = install(&codex::TABLE, Some("0.171.0"), &Needs::NONE, &command, None).unwrap();
+    let old = install(&codex::TABLE, Some("0.149.0"), &Needs::NONE, &command, Some(&new)).unwrap();
     assert!(new.contains("\"Interrupt\": [{") && !old.contains("Interrupt\": [{"), "{old}");
-    assert_eq!(install(&codex::TABLE, None, &command, Some(&new)).unwrap(), new, "what is there stays");
+    assert_eq!(
+        install(&codex::TABLE, None, &Needs::NONE, &command, Some(&new)).unwrap(),
+        new,
+        "what is there stays"
+    );
     assert!(new.contains("\"timeout\": 3}"), "the host grants no more for some events");
 }
 
@@ -271,7 +325,8 @@ fn only_events_that_the_version_knows_are_written() {
 fn an_event_that_the_payload_does_not_name_is_told() {
     let name = claude::TABLE.events[0].name;
     let events = Box::leak(Box::new([claude::TABLE.events[0].told()]));
-    let installed = install(&HostTable { events, ..claude::TABLE }, VERSION, &command, None).unwrap();
+    let installed =
+        install(&HostTable { events, ..claude::TABLE }, VERSION, &Needs::NONE, &command, None).unwrap();
     assert!(installed.contains(&format!("herdbook-hook claude event:{name}; exit 0")), "{installed}");
 }
 
@@ -292,7 +347,7 @@ fn a_file_that_is_not_understood_is_refused_with_its_place() {
             "line 1, column 24: `hooks.Stop` stands there a second time: keep one",
         ),
     ] {
-        let error = install(&claude::TABLE, VERSION, &command, Some(text)).unwrap_err();
+        let error = install(&claude::TABLE, VERSION, &Needs::NONE, &command, Some(text)).unwrap_err();
         assert_eq!(error.to_string(), words, "{text}");
     }
     let error = herdbook_hosts::settings::text(b"{\n\"a\": \"\xff\"}").unwrap_err();
@@ -303,19 +358,25 @@ fn a_file_that_is_not_understood_is_refused_with_its_place() {
 fn a_plugin_is_a_whole_file_of_ours() {
     let form = Form::Plugin("const COMMAND = @@COMMAND@@\nexport const Herdbook = 1\n");
     let table = HostTable { setup: Setup { form, ..cursor::TABLE.setup }, ..cursor::TABLE };
-    let installed = install(&table, None, &command, None).unwrap();
+    let installed = install(&table, None, &Needs::NONE, &command, None).unwrap();
     assert_eq!(
         installed,
         format!("const COMMAND = \"{}\"\nexport const Herdbook = 1\n", command(&["cursor"]))
     );
-    assert_eq!(install(&table, None, &command, Some(&installed)).unwrap(), installed);
+    assert_eq!(install(&table, None, &Needs::NONE, &command, Some(&installed)).unwrap(), installed);
     let old = "// older\nconst C = \"[ -x /a/herdbook-hook ] && exec /a/herdbook-hook cursor; exit 0\"\n";
-    assert_eq!(install(&table, None, &command, Some(old)).unwrap(), installed);
+    assert_eq!(install(&table, None, &Needs::NONE, &command, Some(old)).unwrap(), installed);
     assert_eq!(list(&table, &installed).unwrap()[0].command, command(&["cursor"]));
     assert_eq!(remove(&table, &installed, Before::NoFile).unwrap(), None);
-    let foreign = install(&table, None, &command, Some("export const Mine = 1"));
+    let foreign = install(&table, None, &Needs::NONE, &command, Some("export const Mine = 1"));
     assert_eq!(foreign.unwrap_err(), SettingsError::Foreign);
     let own_file = tables().into_iter().find(is_own_file).unwrap();
-    let foreign = install(&own_file, None, &command, Some("{\"hooks\": {\"Stop\": [{\"bash\": \"x\"}]}}"));
+    let foreign = install(
+        &own_file,
+        None,
+        &Needs::NONE,
+        &command,
+        Some("{\"hooks\": {\"Stop\": [{\"bash\": \"x\"}]}}"),
+    );
     assert_eq!(foreign.unwrap_err(), SettingsError::Foreign);
 }
