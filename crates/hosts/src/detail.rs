@@ -339,6 +339,8 @@ pub(crate) mod forms {
 
     /// Deny by a block.
     pub const BLOCKS: Can = can(Intent::Deny, &[BLOCK, ExitTwo("$reason")]);
+    /// Deny by a block on stdout alone.
+    pub const BLOCKS_BY_JSON: Can = can(Intent::Deny, &[BLOCK]);
     /// Go on by a block.
     pub const GOES_ON: Can = can(Intent::BlockStop, &[BLOCK, ExitTwo("$reason")]);
     /// Go on by a block on stdout alone.

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::shared::{folder, read_json};
+use crate::shared::{contract_of, folder};
 
 fn key(key: &Key) -> Value {
     let shape = key.shape.as_str();
@@ -76,7 +76,7 @@ fn keys_answers_and_evidence_equal_the_shared_contracts() {
     let Some(shared) = folder("keys_answers_and_evidence_equal_the_shared_contracts") else { return };
     let (mut keys, mut answers) = (0, 0);
     for table in HOSTS {
-        let contract = read_json(shared.join(format!("hosts/{}.json", table.host)));
+        let contract = contract_of(&shared, table.host);
         let common: Vec<Value> =
             contract["commonInput"].as_array().unwrap().iter().map(|key| plain(table.host, key)).collect();
         assert_eq!(table.common.iter().map(key).collect::<Vec<_>>(), common, "{}", table.host);

@@ -6,7 +6,7 @@ use herdbook_hosts::{Answer, Decision, HOSTS, HostTable, NativeEvent, Output, Ro
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::shared::{folder, read_json};
+use crate::shared::{contract_of, folder};
 
 /// What is expected, for people.
 const TABLE: &str = include_str!("said.txt");
@@ -148,7 +148,7 @@ fn each_answer_has_the_form_of_the_shared_contracts() {
     let Some(shared) = folder("each_answer_has_the_form_of_the_shared_contracts") else { return };
     let mut told = 0;
     for table in HOSTS {
-        let contracts = read_json(shared.join(format!("hosts/{}.json", table.host)));
+        let contracts = contract_of(&shared, table.host);
         for theirs in contracts["events"].as_array().unwrap() {
             let Some(family) = theirs["family"].as_str() else { continue };
             let event = table.event(theirs["native"].as_str().unwrap()).unwrap();
