@@ -10,11 +10,13 @@ use herdbook_wire::limits::SOCKET_BODY_BYTES;
 use herdbook_wire::{Answer, Delivery, FrameError};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::timeout;
 
-use crate::agents::Agents;
 use crate::convert;
 use crate::core::Core;
+use crate::holds::{Ending, Held};
+use crate::http::App;
 
 /// A hook sends its frame in one go; one that was stopped in the middle does not keep a connection.
 const READ_TIME: Duration = Duration::from_secs(2);
@@ -25,21 +27,67 @@ const ANSWER_TIME: Duration = Duration::from_millis(40);
 const LINGER_TIME: Duration = Duration::from_millis(100);
 
 /// Reads one frame and answers it.
-pub(crate) async fn serve(mut stream: UnixStream, core: Core, agents: &Agents) -> io::Result<()> {
+pub(crate) async fn serve(
+    mut stream: UnixStream,
+    core: Core,
+    app: &App,
+    stop: watch::Receiver<bool>,
+    place: OwnedSemaphorePermit,
+) -> io::Result<()> {
     let read = timeout(READ_TIME, read_delivery(&mut stream)).await;
     let answer = match read {
         Err(_) => return Ok(()),
         Ok(Ok(delivery)) => {
-            agents.hear(&delivery.host, &delivery.origin.ancestors);
-            take(delivery, &core).await
+            app.agents.hear(&delivery.host, &delivery.origin.ancestors);
+            let subject = app.holds.subject(&delivery);
+            match (take(delivery, &core).await, subject) {
+                (Answer::Done, Some(subject)) => match app.holds.begin(&core, subject).await {
+                    Some(held) => return hold(stream, app, held, stop, place).await,
+                    None => Answer::Done,
+                },
+                (answer, _) => answer,
+            }
         }
         // The hook hung up: it spooled the event, or it was killed.
         Ok(Err(FrameError::Io(error))) => return Err(error),
         // Another version, or bytes this build cannot read: the spool keeps them for one that can.
         Ok(Err(_)) => Answer::Spool,
     };
-    let bytes = frame::encode_answer(&answer).map_err(io::Error::other)?;
-    stream.write_all(&bytes).await?;
+    finish(stream, &answer).await
+}
+
+/// Holds a hook until its wait is over or was answered.
+async fn hold(
+    mut stream: UnixStream,
+    app: &App,
+    mut held: Held,
+    mut stop: watch::Receiver<bool>,
+    place: OwnedSemaphorePermit,
+) -> io::Result<()> {
+    // Who waits for a human takes no place of those that wait for nobody.
+    drop(place);
+    let asked = send(&mut stream, &Answer::Wait(held.wait_ms())).await;
+    match app.holds.wait(&mut held, &mut stream, &mut stop).await {
+        Ending::Over => {
+            asked?;
+            finish(stream, &Answer::Done).await
+        }
+        Ending::Tell(bytes, told) => {
+            let sent = send(&mut stream, &Answer::Decision(bytes)).await;
+            // Whoever answered may have gone.
+            let _ = told.send(sent.is_ok());
+            Ok(())
+        }
+    }
+}
+
+async fn send(stream: &mut UnixStream, answer: &Answer) -> io::Result<()> {
+    let bytes = frame::encode_answer(answer).map_err(io::Error::other)?;
+    stream.write_all(&bytes).await
+}
+
+async fn finish(mut stream: UnixStream, answer: &Answer) -> io::Result<()> {
+    send(&mut stream, answer).await?;
     stream.shutdown().await?;
     // Closing with bytes unread would reset the connection, and the hook could lose the answer.
     let rest =
