@@ -20,6 +20,7 @@
 //! | `GET /v1/waits` | over the unix socket alone | [`waits::Waits`] |
 //! | `POST /v1/waits/{id}/answer` | [`waits::AnswerWait`], over the unix socket alone | [`waits::Answered`] |
 //! | `GET /v1/hooks` | | [`v1::Hooks`] |
+//! | `GET /v1/routes` | | [`routes::Routes`] |
 //! | `GET /v1/attention` | header `Last-Event-ID` | server-sent events, see [`client::Attention`] |
 //! | `POST /v1/hooks/{host}?event=NAME` | the host's bytes | [`trail::Accepted`] |
 //! | `GET /queue` | | [`trail::Queue`], entries in cooldown left out |
@@ -33,6 +34,7 @@
 pub mod client;
 mod http;
 mod path;
+pub mod routes;
 mod sse;
 pub mod stats;
 pub mod trail;

@@ -141,7 +141,7 @@ impl EngineLoop {
             self.drain_spool();
         }
         if until_ms.is_some_and(|until| until <= clock::now().mono_ms) {
-            return reply(Ok(()));
+            return reply(Ok(0));
         }
         if let Input::Hook(call) = &input
             && self.is_refused(call.delivery)
@@ -311,6 +311,7 @@ impl EngineLoop {
             self.batch
         });
         let (told, refused) = (Arc::clone(&self.told), Arc::clone(&self.refused));
+        let count = records.len();
         self.append(records, durability, move |result| {
             if let Some(batch) = batch {
                 told.ring.settle(batch, result.as_ref().ok().map(|ack| ack.first_seq));
@@ -320,7 +321,7 @@ impl EngineLoop {
             {
                 lock(&refused).insert(delivery);
             }
-            reply(result.map(drop).map_err(refusal));
+            reply(result.map(|_| count).map_err(refusal));
         });
     }
 
@@ -350,7 +351,7 @@ impl EngineLoop {
         let record = NewRecord { id: self.ids.next(), ts_ms: clock::wall_ms(), kind, payload };
         let is_hook = shadow.delivery.is_some();
         self.append(vec![record], durability, move |result| match result {
-            Ok(_) if is_hook => reply(Ok(())),
+            Ok(_) if is_hook => reply(Ok(1)),
             Ok(_) => reply(Err(Refused::Panicked)),
             Err(error) => reply(Err(refusal(error))),
         });
@@ -489,7 +490,7 @@ mod tests {
             beat,
             fold: fold_that_fails_on_boom,
             refused: Arc::new(Mutex::new(refused)),
-            holds: Arc::new(Holds::new(scratch.path().join("state"))),
+            holds: Arc::new(Holds::new(state.to_owned())),
             batch: 0,
         };
         engine_loop.start(runtime).unwrap()

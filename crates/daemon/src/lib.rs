@@ -12,7 +12,10 @@
 //!
 //! Start with [`run()`], then `core` (the engine's thread), `serve` (connections), `http`.
 
+pub mod routes;
+
 mod agents;
+mod answering;
 mod asked;
 mod attention;
 mod clock;

@@ -6,10 +6,12 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::PathBuf;
 use std::process::{Child, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, waitid,
 };
@@ -25,10 +27,32 @@ pub struct Command {
     program: OsString,
     args: Vec<OsString>,
     env: Vec<(OsString, OsString)>,
-    stdin: Vec<u8>,
+    folder: Option<PathBuf>,
+    stdin: Arc<[u8]>,
     is_enough: Option<fn(&[u8]) -> bool>,
     timeout: Duration,
     output_limit: usize,
+    halt: Option<Halt>,
+}
+
+/// Ends programs that run, from elsewhere. Clones end the same ones.
+#[derive(Clone, Debug)]
+pub struct Halt(Arc<OwnedFd>);
+
+impl Halt {
+    /// Makes one for programs that are to be started with [`Command::halted_by`].
+    ///
+    /// # Errors
+    /// There are no descriptors left.
+    pub fn new() -> io::Result<Halt> {
+        Ok(Halt(Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)))
+    }
+
+    /// Ends all that runs under it, and all that will.
+    pub fn halt(&self) {
+        // It is full only where it was told so before.
+        let _ = rustix::io::write(&*self.0, &1_u64.to_ne_bytes());
+    }
 }
 
 /// What a program that ended in time has left.
@@ -78,6 +102,12 @@ pub enum RunError {
         /// The limit in bytes, for each of its two outputs.
         limit: usize,
     },
+    /// Who asked does not want to know any more; it was killed with all that it started.
+    #[error("{} was ended before it answered", .program.display())]
+    Halted {
+        /// The program.
+        program: OsString,
+    },
     /// Talking to it failed.
     #[error("could not talk to {}", .program.display())]
     Io {
@@ -96,10 +126,12 @@ impl Command {
             program: program.as_ref().to_owned(),
             args: Vec::new(),
             env,
-            stdin: Vec::new(),
+            folder: None,
+            stdin: Arc::default(),
             is_enough: None,
             timeout: Duration::from_secs(2),
             output_limit: 1 << 20,
+            halt: None,
         }
     }
 
@@ -124,7 +156,25 @@ impl Command {
 
     /// Gives the program these bytes to read.
     pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
-        self.stdin = bytes.into();
+        self.stdin = bytes.into().into();
+        self
+    }
+
+    /// Gives the program these bytes to read, which others read too.
+    pub fn shared_stdin(mut self, bytes: Arc<[u8]>) -> Self {
+        self.stdin = bytes;
+        self
+    }
+
+    /// Runs the program in this folder.
+    pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.folder = Some(folder.into());
+        self
+    }
+
+    /// Ends the program when that is said.
+    pub fn halted_by(mut self, halt: Halt) -> Self {
+        self.halt = Some(halt);
         self
     }
 
@@ -190,6 +240,9 @@ impl Command {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
+        if let Some(folder) = &self.folder {
+            command.current_dir(folder);
+        }
         command
     }
 
@@ -222,7 +275,13 @@ impl Command {
             let wait = if ended.is_none() { wait.min(Duration::from_millis(5)) } else { wait };
             let ended = ended.as_ref().filter(|_| !has_ended);
             let unwritten = stdin.as_ref().filter(|_| written < self.stdin.len());
-            wait_for(unwritten, stdout.source.as_ref(), stderr.source.as_ref(), ended, wait).map_err(io)?;
+            let halt = self.halt.as_ref().map(|halt| &*halt.0);
+            let is_halted =
+                wait_for(unwritten, stdout.source.as_ref(), stderr.source.as_ref(), ended, halt, wait)
+                    .map_err(io)?;
+            if is_halted {
+                return Err(RunError::Halted { program: self.program.clone() });
+            }
             if let Some(pipe) = stdin.as_mut().filter(|_| written < self.stdin.len()) {
                 match pipe.write(&self.stdin[written..]) {
                     Ok(count) => written += count,
@@ -287,22 +346,25 @@ pub(crate) fn is_later(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
-/// Waits until one of them has something for us, or the time is over.
+/// Waits until one of them has something for us, or the time is over. Returns true when it is to be halted.
 pub(crate) fn wait_for(
     stdin: Option<&impl AsFd>,
     stdout: Option<&impl AsFd>,
     stderr: Option<&impl AsFd>,
     ended: Option<&OwnedFd>,
+    halt: Option<&OwnedFd>,
     wait: Duration,
-) -> io::Result<()> {
-    let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(4);
+) -> io::Result<bool> {
+    let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(5);
+    fds.extend(halt.map(|fd| PollFd::new(fd, PollFlags::IN)));
     fds.extend(stdin.map(|fd| PollFd::new(fd, PollFlags::OUT)));
     fds.extend(stdout.map(|fd| PollFd::new(fd, PollFlags::IN)));
     fds.extend(stderr.map(|fd| PollFd::new(fd, PollFlags::IN)));
     fds.extend(ended.map(|fd| PollFd::new(fd, PollFlags::IN)));
     let limit = Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: i64::from(wait.subsec_nanos()) };
     match poll(&mut fds, Some(&limit)) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Ok(_) => Ok(halt.is_some() && fds.first().is_some_and(|fd| !fd.revents().is_empty())),
+        Err(rustix::io::Errno::INTR) => Ok(false),
         Err(error) => Err(error.into()),
     }
 }

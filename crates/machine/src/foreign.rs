@@ -104,7 +104,8 @@ pub fn stat_foreign(path: &Path, roots: &[PathBuf]) -> Result<FileStamp, Foreign
 }
 
 impl FileStamp {
-    fn of(stat: &rustix::fs::Stat) -> FileStamp {
+    /// Reads one out of a `stat`.
+    pub fn of(stat: &rustix::fs::Stat) -> FileStamp {
         let ns = |seconds: i64, ns: i128| i128::from(seconds) * 1_000_000_000 + ns;
         FileStamp {
             dev: stat.st_dev,

@@ -33,7 +33,7 @@ mod tmux;
 pub use above::{AgentAbove, UnknownLineage};
 pub use agents::{AgentProgram, TreeProcess, agent_of_pane};
 pub use clients::{Client, WATCHING_MS, choose_client, watching_clients};
-pub use command::{Command, Output, RunError};
+pub use command::{Command, Halt, Output, RunError};
 pub use control::{Control, ControlError, Cycle, ListedPane, PaneRow, PaneScreen};
 pub use files::{FolderError, private_dir, replace_file, replace_unchanged, sweep_beside};
 pub use foreign::{FileStamp, ForeignError, ForeignFile, open_foreign, stat_foreign};

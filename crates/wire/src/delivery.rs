@@ -67,7 +67,10 @@ pub enum Answer {
     Done,
     /// The event is in the journal and a route decided: these bytes go to the host as the hook's output.
     Decision(Vec<u8>),
-    /// A route runs: wait so many milliseconds more for the next answer. Counts once per delivery.
+    /// The event is in the journal and a route refused, of a host that is told so by exit code 2: these bytes go to its
+    /// standard error.
+    Refusal(Vec<u8>),
+    /// Somebody may answer: wait so many milliseconds more for the next answer. Counts once per delivery.
     Wait(u32),
     /// The server cannot take the event now (other protocol version, stopping): write it to the spool.
     Spool,

@@ -10,13 +10,14 @@
 //!           16  body_len  u64
 //!           24  head, then body
 //! answer     0  magic 00 'H' 'B' 'A'
-//!            4  kind      u8   1 done, 2 decision, 3 wait, 4 spool
+//!            4  kind      u8   1 done, 2 decision, 3 wait, 4 spool, 5 refusal
 //!            5  zero      3 bytes
-//!            8  value     u32  decision: length of the bytes that follow; wait: milliseconds
+//!            8  value     u32  decision, refusal: length of the bytes that follow; wait: milliseconds
 //! ```
 //! Numbers are little-endian. Lengths stand at fixed places, so that a body of unknown length can be written first and
 //! its length afterwards. Magic and version keep their places in every version, and answers never change, so any
-//! server can tell any hook to use the spool.
+//! server can tell any hook to use the spool. A hook that does not know a kind of answer spools the event, too: it has
+//! the id of the one that is in the journal.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -226,13 +227,17 @@ pub fn decode(bytes: &[u8]) -> Result<Delivery, FrameError> {
 /// Returns an answer as bytes.
 ///
 /// # Errors
-/// A decision over [`DECISION_BYTES`]: it must not be dropped in silence, so the caller has to know.
+/// A decision or refusal over [`DECISION_BYTES`]: it must not be dropped in silence, so the caller has to know.
 pub fn encode_answer(answer: &Answer) -> Result<Vec<u8>, FrameError> {
     let (kind, value, tail): (u8, u32, &[u8]) = match answer {
         Answer::Done => (1, 0, &[]),
         Answer::Decision(output) => {
             check_length("a decision", output.len() as u64, DECISION_BYTES)?;
             (2, output.len() as u32, output)
+        }
+        Answer::Refusal(words) => {
+            check_length("a refusal", words.len() as u64, DECISION_BYTES)?;
+            (5, words.len() as u32, words)
         }
         Answer::Wait(ms) => (3, *ms, &[]),
         Answer::Spool => (4, 0, &[]),
@@ -263,12 +268,16 @@ pub fn decode_answer(bytes: &[u8]) -> Result<Option<(Answer, usize)>, FrameError
     let value = fields.u32("answer")?;
     let answer = match kind {
         1 => Answer::Done,
-        2 => {
+        2 | 5 => {
             check_length("a decision", u64::from(value), DECISION_BYTES)?;
             let Some(output) = tail.get(..value as usize) else {
                 return Ok(None);
             };
-            return Ok(Some((Answer::Decision(output.to_vec()), ANSWER_HEADER_BYTES + output.len())));
+            let (output, length) = (output.to_vec(), ANSWER_HEADER_BYTES + output.len());
+            return Ok(Some((
+                if kind == 2 { Answer::Decision(output) } else { Answer::Refusal(output) },
+                length,
+            )));
         }
         3 => Answer::Wait(value),
         4 => Answer::Spool,

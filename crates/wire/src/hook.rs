@@ -1,6 +1,6 @@
 //! The hook: what `herdbook-hook HOST [event:NAME] [JSON]` and `herdbook hook HOST …` do.
 //!
-//! It never breaks its host: bounded time and memory, exit 0, prints nothing unless a route decided (overview,
+//! It never breaks its host: bounded time and memory, prints nothing and exits 0 unless a route decided (overview,
 //! invariant 3). Whatever fails, fails in silence; what went wrong is seen in what was kept.
 
 use std::ffi::{OsStr, OsString};
@@ -9,6 +9,7 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::panic;
 use std::path::Path;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
@@ -33,21 +34,43 @@ const PRINT_BYTES: usize = 4 << 10;
 /// How long a host may leave its end of the output unread.
 const PRINT: Duration = Duration::from_secs(1);
 
+/// What the host is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// Nothing: exit 0 in silence.
+    Nothing,
+    /// This on standard output, and exit 0.
+    Output(Vec<u8>),
+    /// This on standard error, and exit 2: hosts without another form for it take that as a refusal.
+    Refusal(Vec<u8>),
+}
+
+/// The exit code that is a refusal.
+const REFUSED: u8 = 2;
+
 /// Runs the hook with the arguments after the program's name (or after `hook`), on this process's input, output,
-/// environment and clocks. Returns when the host may go on; exit 0 then.
-pub fn run_process(args: impl Iterator<Item = OsString>) {
+/// environment and clocks. Returns the exit code when the host may go on: 2 where a route refused and the host is told
+/// so in that way, else 0.
+pub fn run_process(args: impl Iterator<Item = OsString>) -> ExitCode {
     let start = Start::now();
     // A panic would be printed into the host's terminal, and its exit code read as a refusal.
     panic::set_hook(Box::new(|_| {}));
-    let _ = panic::catch_unwind(panic::AssertUnwindSafe(|| {
-        let Some(call) = Call::parse(args) else { return };
+    let told = panic::catch_unwind(panic::AssertUnwindSafe(|| {
+        let Some(call) = Call::parse(args) else { return Told::Nothing };
         let stdin = std::io::stdin();
         // A terminal holds the keystrokes of a human, never a payload: taking them would steal them from the agent.
         let readable = !stdin.is_terminal();
-        if let Some(decision) = run(call, start, &Env::read(), readable.then_some(&stdin)) {
-            print(&decision);
-        }
+        run(call, start, &Env::read(), readable.then_some(&stdin))
     }));
+    match told {
+        Ok(Told::Output(bytes)) => print(&bytes, std::io::stdout()),
+        Ok(Told::Refusal(bytes)) => {
+            print(&bytes, std::io::stderr());
+            return ExitCode::from(REFUSED);
+        }
+        Ok(Told::Nothing) | Err(_) => {}
+    }
+    ExitCode::SUCCESS
 }
 
 /// The arguments of one hook call.
@@ -86,9 +109,9 @@ fn looks_like_object(bytes: &[u8]) -> bool {
     bytes.iter().find(|byte| !blank(byte)) == Some(&b'{')
 }
 
-/// Runs one hook call and returns what a route decided, for the host. An empty input is delivered too: that the host
+/// Runs one hook call and returns what the host is told. An empty input is delivered too: that the host
 /// called is a fact. `input` is not read when the payload came as an argument.
-pub fn run(call: Call, start: Start, env: &Env, input: Option<impl AsFd>) -> Option<Vec<u8>> {
+pub fn run(call: Call, start: Start, env: &Env, input: Option<impl AsFd>) -> Told {
     let mut delivery = Delivery {
         host: call.host,
         native_event: call.native_event,
@@ -111,27 +134,28 @@ pub fn run(call: Call, start: Start, env: &Env, input: Option<impl AsFd>) -> Opt
             };
             match read_input(input, start.at, spill) {
                 Input::Memory(body) => body,
-                Input::Spooled => return None,
+                Input::Spooled => return Told::Nothing,
             }
         }
     };
     hand_over(&delivery, &sockets(env).unwrap_or_default(), spool_dir.as_deref())
 }
 
-fn hand_over(delivery: &Delivery, places: &[SocketPlace], spool_dir: Option<&Path>) -> Option<Vec<u8>> {
+fn hand_over(delivery: &Delivery, places: &[SocketPlace], spool_dir: Option<&Path>) -> Told {
     let mebibytes = delivery.body.len() as u64 >> 20;
     let budget = DELIVER_MS.saturating_sub(SPOOL_RESERVE_MS + SPOOL_RESERVE_MS_PER_MIB * mebibytes);
     let deadline = Instant::now() + Duration::from_millis(budget);
     match deliver(delivery, places, deadline) {
-        Ok(Answer::Done) => None,
-        Ok(Answer::Decision(output)) => Some(output),
+        Ok(Answer::Done) => Told::Nothing,
+        Ok(Answer::Decision(output)) => Told::Output(output),
+        Ok(Answer::Refusal(words)) => Told::Refusal(words),
         // The server may have it all the same; the id tells it that this is the same call.
         Ok(Answer::Spool | Answer::Wait(_)) | Err(_) => {
             if let Some(dir) = spool_dir {
                 raise_size_limit();
                 let _ = spool::write(dir, delivery);
             }
-            None
+            Told::Nothing
         }
     }
 }
@@ -157,12 +181,11 @@ fn raise_size_limit() {
     }
 }
 
-/// Prints a decision. A host that does not read cannot hold the hook.
-fn print(mut bytes: &[u8]) {
-    let stdout = std::io::stdout();
+/// Prints what the host is told. One that does not read cannot hold the hook.
+fn print(mut bytes: &[u8], output: impl AsFd) {
     let deadline = Instant::now() + PRINT;
-    while !bytes.is_empty() && poll_until(&stdout, PollFlags::OUT, deadline) == Ok(true) {
-        match rustix::io::write(&stdout, &bytes[..bytes.len().min(PRINT_BYTES)]) {
+    while !bytes.is_empty() && poll_until(&output, PollFlags::OUT, deadline) == Ok(true) {
+        match rustix::io::write(&output, &bytes[..bytes.len().min(PRINT_BYTES)]) {
             Ok(written) => bytes = &bytes[written..],
             Err(rustix::io::Errno::INTR) => {}
             Err(_) => return,

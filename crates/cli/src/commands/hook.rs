@@ -6,7 +6,8 @@ use std::process::ExitCode;
 /// Deliver one hook call (hosts run `herdbook-hook`, which is the same but smaller)
 ///
 /// Reads one payload from stdin and hands it to the daemon, or to the spool when no daemon answers. Whatever happens,
-/// it prints nothing of its own and ends with exit code 0, so that it never disturbs the agent.
+/// it prints nothing of its own and ends with exit code 0, so that it never disturbs the agent. Only where a route of
+/// yours decided it prints that, or ends with exit code 2 where this is how the host is refused.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The host: claude, codex, cursor, …
@@ -24,6 +25,5 @@ pub fn fast_path(words: &[OsString]) -> Option<ExitCode> {
     if words.get(1)? != "hook" || (rest.len() == 1 && (rest[0] == "--help" || rest[0] == "-h")) {
         return None;
     }
-    herdbook_wire::hook::run_process(rest.iter().filter(|word| *word != "--").cloned());
-    Some(ExitCode::SUCCESS)
+    Some(herdbook_wire::hook::run_process(rest.iter().filter(|word| *word != "--").cloned()))
 }

@@ -24,6 +24,7 @@ pub(crate) use subject::Subject;
 
 use crate::config::stopped;
 use crate::core::Core;
+use crate::frames::hung_up;
 use crate::peer::Peer;
 use crate::spool::lock;
 use hold::State;
@@ -55,14 +56,16 @@ pub(crate) struct Held {
     pub hold: Arc<Hold>,
     ending: oneshot::Receiver<Ending>,
     until: Instant,
+    is_patient: bool,
     _place: OwnedSemaphorePermit,
 }
 
 impl Held {
-    /// How long the hook is asked to wait, in milliseconds.
-    pub(crate) fn wait_ms(&self) -> u32 {
+    /// How long the hook is asked to wait, in milliseconds; nothing where it was asked before.
+    pub(crate) fn wait_ms(&self) -> Option<u32> {
         let left = self.until.saturating_duration_since(Instant::now());
-        u32::try_from(left.as_millis() as u64 + SLACK_MS).unwrap_or(u32::MAX)
+        let wait_ms = u32::try_from(left.as_millis() as u64 + SLACK_MS).unwrap_or(u32::MAX);
+        (!self.is_patient).then_some(wait_ms)
     }
 }
 
@@ -84,10 +87,20 @@ impl Holds {
         Subject::read(delivery, &switch)
     }
 
-    /// Begins to hold a call that is kept by now, if it opened a wait for a permission.
-    pub(crate) async fn begin(self: &Arc<Self>, core: &Core, subject: Subject) -> Option<Held> {
+    /// Begins to hold a call that is kept by now, if it opened a wait for a permission. A hook that was asked to wait
+    /// waits until then, and can be asked no more.
+    pub(crate) async fn begin(
+        self: &Arc<Self>,
+        core: &Core,
+        subject: Subject,
+        patient_until: Option<Instant>,
+    ) -> Option<Held> {
         let place = Arc::clone(&self.places).try_acquire_owned().ok()?;
-        let until = Instant::now() + Duration::from_millis(subject.hold_ms().checked_sub(SLACK_MS)?);
+        let now = Instant::now();
+        let slack = Duration::from_millis(SLACK_MS);
+        let until = now + Duration::from_millis(subject.hold_ms());
+        let until = patient_until.map_or(until, |patient_until| until.min(patient_until));
+        let until = until.checked_sub(slack).filter(|until| *until > now)?;
         let holds = Arc::clone(self);
         let looked = core.look(move |engine, now| {
             let wait = engine.wait_of(subject.delivery)?;
@@ -98,7 +111,7 @@ impl Holds {
             Some((hold, ending))
         });
         let (hold, ending) = looked.await.ok()??;
-        Some(Held { hold, ending, until, _place: place })
+        Some(Held { hold, ending, until, is_patient: patient_until.is_some(), _place: place })
     }
 
     /// Waits for the end of a hold, whatever brings it about.
@@ -181,12 +194,4 @@ impl Holds {
         hold.drop_input();
         over.push_back(Arc::clone(hold));
     }
-}
-
-/// Comes back when the other side has closed.
-async fn hung_up(stream: &mut UnixStream) {
-    use tokio::io::AsyncReadExt as _;
-    let mut rest = [0; 64];
-    // What comes after the frame says nothing.
-    while stream.read(&mut rest).await.is_ok_and(|count| count > 0) {}
 }

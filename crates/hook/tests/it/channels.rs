@@ -53,6 +53,18 @@ fn a_decision_is_printed_and_nothing_else() {
 }
 
 #[test]
+fn a_refusal_goes_to_standard_error_with_exit_code_2() {
+    let home = Home::new();
+    let words = vec![b'w'; 200_000];
+    let daemon =
+        serve_one(&home.socket(), answer_with(vec![Answer::Wait(2_000), Answer::Refusal(words.clone())]));
+    let ran = home.run_on(&["droid"], b"{}");
+    assert_eq!((ran.code, ran.stdout.as_slice(), ran.stderr == words), (Some(2), &b""[..], true));
+    daemon.join().unwrap();
+    assert!(home.drain().is_empty());
+}
+
+#[test]
 fn the_daemon_may_ask_to_wait_once() {
     let home = Home::new();
     let socket = home.socket();

@@ -225,7 +225,7 @@ impl Control {
                 return Err(ControlError::TimedOut { after_ms: self.timeout.as_millis() });
             }
             let writing = (!unwritten.is_empty()).then_some(&*stdin);
-            command::wait_for(writing, Some(&*stdout), None::<&std::process::ChildStderr>, None, left)?;
+            command::wait_for(writing, Some(&*stdout), None::<&std::process::ChildStderr>, None, None, left)?;
             if !unwritten.is_empty() {
                 match stdin.write(unwritten) {
                     Ok(written) => unwritten = &unwritten[written..],

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use herdbook_machine::{Command, Proc, Process, RunError};
+use herdbook_machine::{Command, Halt, Proc, Process, RunError};
 
 fn shell(script: &str) -> Command {
     Command::new("/bin/sh").args(["-c", script])
@@ -84,4 +84,31 @@ fn a_flood_is_cut_off() {
 fn a_program_that_is_not_there_is_named() {
     let error = Command::new("/nowhere/at-all").run().unwrap_err();
     assert_eq!(error.to_string(), "could not start /nowhere/at-all");
+}
+
+#[test]
+fn a_program_is_ended_from_elsewhere_with_all_it_started_also_one_that_was_not_there_yet() {
+    let scratch = tempfile::tempdir().unwrap();
+    let pipe = scratch.path().join("pipe");
+    let halt = Halt::new().unwrap();
+    // It ends when nobody has the pipe open for writing any more: neither the shell nor what it started.
+    let script = format!("exec 3> '{}'; sleep 1000 & wait", pipe.display());
+    shell(&format!("mkfifo '{}'", pipe.display())).run().unwrap();
+    let running = {
+        let command = shell(&script).timeout(Duration::from_secs(60)).halted_by(halt.clone());
+        std::thread::spawn(move || command.run())
+    };
+    let mut reader = std::fs::File::open(&pipe).unwrap();
+    halt.halt();
+    assert_eq!(std::io::copy(&mut reader, &mut std::io::sink()).unwrap(), 0);
+    assert!(matches!(running.join().unwrap(), Err(RunError::Halted { .. })));
+    assert!(matches!(shell("sleep 1000").halted_by(halt).run(), Err(RunError::Halted { .. })));
+}
+
+#[test]
+fn a_program_runs_in_the_folder_it_is_given() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().canonicalize().unwrap();
+    let output = shell("pwd").folder(&folder).run().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap().trim_end(), folder.to_str().unwrap());
 }

@@ -80,7 +80,8 @@ proptest! {
             Just(Answer::Done),
             Just(Answer::Spool),
             any::<u32>().prop_map(Answer::Wait),
-            prop::collection::vec(any::<u8>(), 0..300).prop_map(Answer::Decision)
+            prop::collection::vec(any::<u8>(), 0..300).prop_map(Answer::Decision),
+            prop::collection::vec(any::<u8>(), 0..300).prop_map(Answer::Refusal)
         ],
         more in prop::collection::vec(any::<u8>(), 0..30),
     ) {
@@ -151,6 +152,7 @@ fn the_layout_is_the_documented_one() {
     assert_eq!(bytes[16..24], 2u64.to_le_bytes());
     assert_eq!(&bytes[bytes.len() - 2..], b"{}");
     assert_eq!(encode_answer(&Answer::Wait(9)).unwrap(), b"\0HBA\x03\0\0\0\x09\0\0\0");
+    assert_eq!(encode_answer(&Answer::Refusal(b"no".to_vec())).unwrap(), b"\0HBA\x05\0\0\0\x02\0\0\0no");
 }
 
 /// A frame of version 1, byte for byte as the first hooks sent it: never change it, whatever later versions look like.
