@@ -117,6 +117,8 @@ impl HostTable {
     fn nearest(&self, event: &NativeEvent, answer: Answer) -> Nearest {
         let here: &[Answer] = match answer {
             Answer::Allow => &[],
+            // The human is asked there as it is: by the host's dialog, or because the agent rests.
+            Answer::Ask if is_stop(event.family) || is_asked(event.family) => &[],
             Answer::Ask => &[Answer::Deny],
             Answer::Deny => &[Answer::Context],
             // The reason is what the model reads next.
@@ -128,6 +130,7 @@ impl HostTable {
             (Answer::Deny | Answer::UpdatedInput, Some(Family::ToolAfter | Family::ToolFailure)) => {
                 &[Family::ToolBefore]
             }
+            (Answer::Deny, Some(Family::PermissionRequest)) => &[Family::ToolBefore],
             (Answer::Deny, Some(Family::SessionStart)) => &[Family::PromptSubmit],
             (Answer::Context, _) => &[Family::PromptSubmit, Family::ToolAfter, Family::SessionStart],
             _ => &[],
@@ -143,6 +146,10 @@ impl HostTable {
 
 fn is_stop(family: Option<Family>) -> bool {
     matches!(family, Some(Family::Stop | Family::AgentStop))
+}
+
+fn is_asked(family: Option<Family>) -> bool {
+    matches!(family, Some(Family::PermissionRequest | Family::AgentIdle))
 }
 
 fn refused(detail: &Detail, intent: Intent) -> Option<&'static Cannot> {

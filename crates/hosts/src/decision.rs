@@ -1,5 +1,6 @@
 //! Decisions: what a route answers, several of them as one, and what a host is told.
 
+use herdbook_events::canonical::read_text;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -66,16 +67,21 @@ impl Decision {
         struct Printed {
             #[serde(default)]
             outcome: Outcome,
-            reason: Option<String>,
-            context: Option<String>,
+            reason: Option<Box<RawValue>>,
+            context: Option<Box<RawValue>>,
             updated_input: Option<Box<RawValue>>,
         }
+        // serde_json refuses texts with lone surrogates, which a script may have cut out of what it read.
+        let text = |name: &str, value: Option<Box<RawValue>>| {
+            value.map(|value| read_text(&value).ok_or_else(|| format!("{name}: must be a text"))).transpose()
+        };
         if stdout.iter().all(u8::is_ascii_whitespace) {
             return Ok(Decision::default());
         }
         let printed: Printed = serde_json::from_slice(stdout).map_err(|error| error.to_string())?;
         let Printed { outcome, reason, context, updated_input } = printed;
-        Ok(Decision { outcome, reason, context, updated_input })
+        let reason = text("reason", reason)?;
+        Ok(Decision { outcome, reason, context: text("context", context)?, updated_input })
     }
 
     /// Makes one of several, in their order: the strictest outcome with its reasons, all contexts, and the first other
@@ -115,4 +121,83 @@ pub struct Said {
     pub given: Vec<Answer>,
     /// What the host cannot be told there, and why.
     pub left_out: Vec<(Answer, Refusal)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(printed: &str) -> Decision {
+        Decision::read(printed.as_bytes()).unwrap()
+    }
+
+    fn fault(printed: &[u8]) -> String {
+        Decision::read(printed).unwrap_err()
+    }
+
+    #[test]
+    fn nothing_and_white_space_are_no_opinion() {
+        for printed in ["", " \r\n\t", "{}", "{\"outcome\":\"continue\"}", "{\"reason\":null}\n"] {
+            let Decision { outcome, reason, context, updated_input } = read(printed);
+            assert_eq!((outcome, reason, context), (Outcome::Continue, None, None));
+            assert!(updated_input.is_none());
+        }
+    }
+
+    #[test]
+    fn an_answer_is_read_to_the_letter() {
+        let decision = read(
+            "{\"outcome\":\"ask\",\"reason\":\"a\\n\\ud83d\\ude00\",\"context\":\"cut \\ud83d\",\"updatedInput\":{\"n\": 1.0}}\n",
+        );
+        assert_eq!(decision.outcome, Outcome::Ask);
+        assert_eq!(decision.reason.as_deref(), Some("a\n\u{1f600}"));
+        // Half a surrogate pair stands for nothing.
+        assert_eq!(decision.context.as_deref(), Some("cut \u{fffd}"));
+        assert_eq!(decision.updated_input.unwrap().get(), "{\"n\": 1.0}");
+    }
+
+    #[test]
+    fn what_is_no_answer_is_named() {
+        for (printed, named) in [
+            (
+                &b"{\"outcom\":\"deny\"}"[..],
+                "unknown field `outcom`, expected one of `outcome`, `reason`, `context`",
+            ),
+            (
+                b"{\"outcome\":\"block\"}",
+                "unknown variant `block`, expected one of `continue`, `allow`, `ask`",
+            ),
+            (b"{\"reason\":3}", "reason: must be a text"),
+            (b"{\"context\":[\"x\"]}", "context: must be a text"),
+            (b"deny", "expected value at line 1"),
+            (b"\"deny\"", "invalid type: string \"deny\""),
+            (b"{}{}", "trailing characters"),
+            (b"{\"outcome\":\"deny\"", "EOF while parsing"),
+            (b"{\"reason\":\"\xff\"}", "invalid unicode"),
+        ] {
+            assert!(fault(printed).contains(named), "{}", fault(printed));
+        }
+    }
+
+    #[test]
+    fn of_several_the_strictest_wins_with_its_reasons_and_its_input() {
+        let fold = |printed: &[&str]| Decision::fold(printed.iter().map(|one| read(one)));
+        let deny = r#"{"outcome":"deny","reason":"no","context":"1"}"#;
+        let ask = r#"{"outcome":"ask","reason":"sure?","updatedInput":{"a":1}}"#;
+        let allow = r#"{"outcome":"allow","context":"2","updatedInput":{"b":2}}"#;
+        let again = r#"{"outcome":"deny","reason":"never"}"#;
+        let input = |decision: Decision| decision.updated_input.map(|input| input.get().to_owned());
+
+        let all = fold(&[allow, deny, ask, again]);
+        assert_eq!((all.outcome, all.reason.as_deref()), (Outcome::Deny, Some("no\nnever")));
+        assert_eq!(all.context.as_deref(), Some("2\n1"));
+        // What is denied takes no input from who wanted to allow it.
+        assert_eq!(input(all), None);
+
+        assert_eq!(fold(&[allow, ask]).outcome, Outcome::Ask);
+        assert_eq!(input(fold(&[allow, ask])).as_deref(), Some("{\"a\":1}"));
+        assert_eq!(fold(&["", allow]).outcome, Outcome::Allow);
+        let nothing = fold(&[]);
+        assert_eq!((nothing.outcome, nothing.reason, nothing.context), (Outcome::Continue, None, None));
+    }
 }

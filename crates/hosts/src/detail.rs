@@ -138,11 +138,12 @@ pub enum Wording {
     Text(&'static str),
     /// This text on stderr, exit code 2.
     ExitTwo(&'static str),
-    /// A plugin throws an error with this message.
+    /// A plugin throws an error with this message. Our command prints `{"throw": "$reason"}` for it.
     Throw(&'static str),
-    /// A plugin returns this JSON.
+    /// A plugin returns this JSON. Our command prints `{"return": …}` for it.
     Return(&'static str),
-    /// A plugin changes what it was given: this place, to this value.
+    /// A plugin changes what it was given: this place, to this value. Our command prints `{"set": {"output.args": …}}`
+    /// for it, and of context, which must not take the place of what others added, `{"append": {"output.parts": "…"}}`.
     Set(&'static str, &'static str),
 }
 
@@ -338,6 +339,8 @@ pub(crate) mod forms {
 
     /// Deny by a block.
     pub const BLOCKS: Can = can(Intent::Deny, &[BLOCK, ExitTwo("$reason")]);
+    /// Deny by a block on stdout alone.
+    pub const BLOCKS_BY_JSON: Can = can(Intent::Deny, &[BLOCK]);
     /// Go on by a block.
     pub const GOES_ON: Can = can(Intent::BlockStop, &[BLOCK, ExitTwo("$reason")]);
     /// Go on by a block on stdout alone.

@@ -20,6 +20,7 @@ mod envelope;
 mod form;
 pub mod gemini;
 mod json;
+mod native;
 mod news;
 pub mod observe;
 pub mod opencode;
@@ -38,9 +39,10 @@ pub use detail::{Can, Cannot, Detail, Intent, Key, Shape, Wording};
 pub use ecmascript::canonical_text;
 pub use envelope::{Fault, faults};
 pub use json::MAX_DEPTH;
+pub use native::Native;
 pub use news::{News, is_beside, news};
 pub use observe::observe;
-pub use project::{Projected, Salvage, cwd, idempotency_key, project};
+pub use project::{Projected, Salvage, cwd, idempotency_key, project, read};
 pub use route::{Route, RouteError, RouteFault};
 pub use table::{
     Decode, Form, Home, HostTable, Identity, Install, Layout, Mapping, NativeEvent, Setup, Switch,

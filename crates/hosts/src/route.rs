@@ -177,10 +177,7 @@ impl Route {
 
     /// True when it runs at an event. A call of a tool whose name the host does not say may be of any tool.
     pub fn matches(&self, event: &CanonicalEvent) -> bool {
-        let native = || table(&event.host)?.event(event.native_event.as_deref()?);
-        let is_of_family =
-            event.event == Some(self.family) || native().is_some_and(|native| native.runs(self.family));
-        is_of_family
+        event.event == Some(self.family)
             && self.is_for(&event.host)
             && self.is_for_tool(event.payload.text(Field::ToolName).as_deref())
     }
@@ -259,7 +256,7 @@ impl Route {
 }
 
 fn has(table: &HostTable, family: Family) -> bool {
-    table.events.iter().any(|event| event.family == Some(family))
+    table.routed(family).next().is_some()
 }
 
 fn hosts(family: Family, names: Spanned<Vec<Spanned<String>>>) -> Result<Vec<String>, Fault> {

@@ -27,8 +27,9 @@ impl HostTable {
             if answer == Answer::Allow && is_allowed_by_it() {
                 said.given.push(answer);
             } else {
-                outcome = Outcome::Continue;
                 match (answer, refusal.nearest) {
+                    // Its rules decide.
+                    (Answer::Allow, _) => outcome = Outcome::Continue,
                     (Answer::Ask, Nearest::Answer(Answer::Deny)) => {
                         outcome = Outcome::Deny;
                         word = Some((Answer::Deny, self.answer(event, Answer::Deny)));

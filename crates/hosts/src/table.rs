@@ -47,9 +47,6 @@ pub struct NativeEvent {
     pub family: Option<Family>,
     /// Why it has no family.
     pub outside: Option<&'static str>,
-    /// It has no family, and yet is where the host is told what becomes of events of this one, which only tell. Routes
-    /// of that family run here, too.
-    pub decides: Option<Family>,
     /// The mapped payload fields, in groups because most events share the same first ones.
     pub fields: &'static [&'static [Mapping]],
     /// A hook can stop or redirect what the event announces.
@@ -88,13 +85,6 @@ impl NativeEvent {
         self
     }
 
-    /// Marks an event outside the families at which the host is told what becomes of events of a family.
-    #[must_use]
-    pub const fn decides(mut self, family: Family) -> NativeEvent {
-        self.decides = Some(family);
-        self
-    }
-
     /// Marks an event that is registered only for a route.
     #[must_use]
     pub const fn on_route(mut self) -> NativeEvent {
@@ -121,11 +111,6 @@ impl NativeEvent {
     pub const fn most_ms(mut self, most_ms: u32) -> NativeEvent {
         self.most_ms = Some(most_ms);
         self
-    }
-
-    /// True when routes of a family run at it.
-    pub fn runs(&self, family: Family) -> bool {
-        self.family == Some(family) || self.decides == Some(family)
     }
 
     /// Iterates over the mapped payload fields.
@@ -234,7 +219,8 @@ pub enum Form {
     Entries,
     /// A file of our own: `{"version": 1, "hooks": {EVENT: [{"type": "command", "bash", "timeoutSec"}]}}`.
     OwnFile,
-    /// A plugin file of our own. Its text holds `@@COMMAND@@` where the command goes, as a JSON string.
+    /// A plugin file of our own. Its text holds `@@COMMAND@@` where the command goes, as a JSON string, and
+    /// `@@LIMITS@@` for the events whose answer it waits for, as an object of milliseconds.
     Plugin(&'static str),
     /// Nothing is ever registered there, for this reason.
     Never(&'static str),
@@ -339,9 +325,9 @@ impl HostTable {
         })
     }
 
-    /// Returns the events at which routes of a family run.
+    /// Returns the events of a family: at them its routes run.
     pub fn routed(&self, family: Family) -> impl Iterator<Item = &'static NativeEvent> + use<> {
-        self.events.iter().filter(move |event| event.runs(family))
+        self.events.iter().filter(move |event| event.family == Some(family))
     }
 
     /// Returns what is known of an event beyond its mapping.
@@ -387,7 +373,6 @@ pub(crate) const fn on(
         name,
         family: Some(family),
         outside: None,
-        decides: None,
         fields,
         can_block: false,
         install: Install::Always,
@@ -404,7 +389,6 @@ pub(crate) const fn outside(name: &'static str, reason: &'static str) -> NativeE
         name,
         family: None,
         outside: Some(reason),
-        decides: None,
         fields: &[],
         can_block: false,
         install: Install::Always,

@@ -127,7 +127,7 @@ pub const DETAILS: &[Detail] = &[
                 .beside(&[Outcome::Allow, Outcome::Ask])
                 .note("replaces the whole input, and allows the call; goes with ask, too"),
             ADDS,
-            ENDS,
+            STOPS.note("the call runs all the same; then the turn ends"),
         ]),
     detail("PermissionRequest", &[TOOL, &[objects("permission_suggestions").may()], SERVER])
         .seen(NEW)
@@ -178,7 +178,8 @@ pub const DETAILS: &[Detail] = &[
                 &[Json(
                     r#"{"hookSpecificOutput":{"hookEventName":"$event","updatedToolOutput":"$output"}}"#,
                 )],
-            ),
+            )
+            .note("in the shape of the tool's own response; another shape is ignored"),
             ENDS,
         ])
         .cannot(&[cannot("deny", "the tool has run")]),

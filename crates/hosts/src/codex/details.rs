@@ -58,17 +58,21 @@ pub const DETAILS: &[Detail] = &[
         .can(&[
             GRANTS,
             can(Deny, &[REFUSED, ExitTwo("$reason")])
-                .note("the exit code is not documented, and needs a text"),
+                .note("the exit code is not documented, works in 0.171.0, and needs a text"),
         ])
         .cannot(&[
-            cannot("rewriteInput", "updatedInput denies the call"),
+            cannot(
+                "rewriteInput",
+                "updatedInput is an error: the hook counts as failed, and the human is asked",
+            ),
             cannot("permissions", "updatedPermissions and interrupt deny the call"),
             cannot("stopAll", "continue: false means nothing here"),
         ]),
     detail("PostToolUse", &[TURN, MODEL, TOOL, &[any("tool_response")], TOOL_USE, AGENT])
         .seen(ALL)
-        .can(&[COMMENTS.note("the tool has run; the reason takes the place of its result"), ADDS, STOPS])
+        .can(&[COMMENTS.note("the tool has run; the reason takes the place of its result"), ADDS])
         .cannot(&[
+            cannot("stopAll", "the reason takes the place of the result, and the turn goes on"),
             cannot("deny", "the tool has run"),
             cannot("replaceOutput", "updatedMCPToolOutput is an error"),
         ]),

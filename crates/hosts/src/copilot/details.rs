@@ -4,7 +4,7 @@
 use crate::decision::Outcome;
 use crate::detail::Intent::{AddContext, Allow, Ask, Deny, DenyAndInterrupt, Extra, RewriteInput};
 use crate::detail::Wording::{ExitTwo, Json};
-use crate::detail::forms::GOES_ON_BY_JSON;
+use crate::detail::forms::{BLOCKS_BY_JSON, GOES_ON_BY_JSON};
 use crate::detail::{Can, Detail, Key, any, boolean, can, cannot, detail, object, objects, text};
 
 const LIVE: &[&str] = &["1.0.102"];
@@ -19,19 +19,21 @@ const LETS_STOP: Can = can(Allow, &[Json(r#"{"decision":"allow"}"#)]);
 pub const DETAILS: &[Detail] = &[
     detail("SessionStart", &[&[text("source"), text("initial_prompt").may()]])
         .seen(LIVE)
-        .can(&[ADDS.note("by its changelog; its reference says that nothing is read")]),
+        .can(&[ADDS.note("by its changelog and 1.0.102; its reference says that nothing is read")]),
     detail("SessionEnd", &[&[text("reason")]])
         .seen(LIVE)
         .cannot(&[cannot("deny", "nothing of the answer is read")]),
     detail("UserPromptSubmit", &[&[text("prompt")]])
         .seen(LIVE)
+        .blocks("the prompt is dropped, and the human reads the reason; documented nowhere, seen in 1.0.102")
         .can(&[
+            BLOCKS_BY_JSON,
             ADDS,
             can(RewriteInput, &[Json(r#"{"modifiedPrompt":"$text"}"#)]),
             can(Extra, &[Json(r#"{"handled":true,"responseContent":"$text"}"#)])
                 .note("answers in the model's place"),
         ])
-        .cannot(&[cannot("deny", "no way to block a prompt is documented")]),
+        .cannot(&[cannot("denyByExit2", "exit code 2 only shows stderr to the human")]),
     detail("PreToolUse", &[TOOL]).seen(LIVE).blocks("the tool is not called").can(&[
         can(Allow, &[Json(r#"{"permissionDecision":"allow","permissionDecisionReason":"$reason"}"#)]),
         can(
@@ -41,7 +43,7 @@ pub const DETAILS: &[Detail] = &[
                 ExitTwo("$reason"),
             ],
         )
-        .note("the exit code since 1.0.70"),
+        .note("the exit code since 1.0.70; with it the reason is lost"),
         can(Ask, &[Json(r#"{"permissionDecision":"ask","permissionDecisionReason":"$reason"}"#)]),
         can(RewriteInput, &[Json(r#"{"permissionDecision":"allow","modifiedArgs":"$input"}"#)])
             .beside(&[Outcome::Allow])

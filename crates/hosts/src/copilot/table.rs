@@ -21,7 +21,7 @@ pub static TABLE: HostTable = HostTable {
     host: "copilot",
     title: "GitHub Copilot CLI",
     documented: "1.0.78",
-    on_failure: "a tool call is denied; everything else goes on",
+    on_failure: "a tool call is denied where the exit code is not 0; everything else goes on",
     on_timeout: "goes on",
     common: &[text("hook_event_name").may(), text("session_id").may(), any("timestamp"), text("cwd")],
     mark: None,
@@ -96,7 +96,7 @@ pub static TABLE: HostTable = HostTable {
     events: &[
         on("SessionStart", Family::SessionStart, &[CONTEXT, &[is(Source, "source")]]),
         on("SessionEnd", Family::SessionEnd, &[CONTEXT, &[is(Reason, "reason")]]),
-        on("UserPromptSubmit", Family::PromptSubmit, &[CONTEXT, &[is(Prompt, "prompt")]]),
+        on("UserPromptSubmit", Family::PromptSubmit, &[CONTEXT, &[is(Prompt, "prompt")]]).blocks(),
         on("PreToolUse", Family::ToolBefore, &[CONTEXT, TOOL]).blocks(),
         on("PostToolUse", Family::ToolAfter, &[CONTEXT, TOOL, &[is(ToolResponse, "tool_result")]]),
         on("PostToolUseFailure", Family::ToolFailure, &[CONTEXT, TOOL, &[is(Error, "error")]]),

@@ -1,6 +1,5 @@
 //! What Cursor's events carry, and what it can be told in answer (documents of 2026-08-28, recordings of 3.18.25).
 
-use crate::answer::{Answer, Nearest};
 use crate::decision::Outcome;
 use crate::detail::Intent::{
     AddContext, Allow, Ask, BlockStop, Deny, Extra, Notice, ReplaceOutput, RewriteInput,
@@ -73,8 +72,10 @@ pub const DETAILS: &[Detail] = &[
                 .note("allows the call"),
         ])
         .cannot(&[
-            cannot("ask", "it is read, and nobody is asked")
-                .instead(Nearest::At("beforeShellExecution", Answer::Ask)),
+            cannot(
+                "ask",
+                "it is read, and nobody is asked: only the events of shells and MCP servers do that",
+            ),
             cannot("addContext", "it has no context"),
         ]),
     detail("postToolUse", &[TOOL, &[text("tool_output")], DURATION, TOOL_USE, CWD])

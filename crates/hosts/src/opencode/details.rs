@@ -2,8 +2,7 @@
 //!
 //! A plugin answers by throwing, or by changing what it was given. Bus events cannot be answered at all.
 
-use crate::answer::{Answer, Nearest};
-use crate::detail::Intent::{AddContext, Allow, Ask, Deny, Extra, ReplaceOutput, RewriteInput};
+use crate::detail::Intent::{AddContext, Deny, Extra, ReplaceOutput, RewriteInput};
 use crate::detail::Wording::{Set, Throw};
 use crate::detail::{Detail, Key, any, can, cannot, detail, object, objects, text, texts};
 
@@ -34,17 +33,18 @@ pub const DETAILS: &[Detail] = &[
         ],
     )
     .seen(LIVE)
-    .blocks("throwing may reject the message; that was never tried")
-    .can(&[can(AddContext, &[Set("output.parts", "append a text part")])]),
+    .blocks("the message is rejected, and never reaches the model")
+    .can(&[can(AddContext, &[Set("output.parts", "append a text part")]), can(Deny, &[Throw("$reason")])]),
     detail("tool.execute.before", &[CALL])
         .seen(LIVE)
         .blocks("the call fails with the reason")
         .can(&[
             can(Deny, &[Throw("$reason")]),
-            can(RewriteInput, &[Set("output.args", "$input")]).note("its own rules still decide"),
+            can(RewriteInput, &[Set("output.args", "$input")])
+                .note("in place: another object is not read; its own rules still decide"),
         ])
         .cannot(&[
-            cannot("ask", "a hook of its own does that").instead(Nearest::At("permission.ask", Answer::Ask)),
+            cannot("ask", "the hook that it declares for that, permission.ask, is never called"),
             cannot("allow", "a call that is not denied goes by its rules"),
         ]),
     detail(
@@ -75,7 +75,7 @@ pub const DETAILS: &[Detail] = &[
         ],
     )
     .seen(LIVE)
-    .cannot(&[cannot("deny", "a bus event only tells").instead(Nearest::At("permission.ask", Answer::Deny))]),
+    .cannot(&[cannot("deny", "a bus event only tells, and permission.ask is never called")]),
     detail(
         "permission.updated",
         &[
@@ -86,10 +86,10 @@ pub const DETAILS: &[Detail] = &[
     ),
     detail("permission.ask", &[&[text("id"), text("type")], SESSION, &[text("title"), object("metadata")]])
         .blocks("the request is denied")
-        .can(&[
-            can(Allow, &[Set("output.status", "allow")]),
-            can(Deny, &[Set("output.status", "deny")]),
-            can(Ask, &[Set("output.status", "ask")]),
+        .cannot(&[
+            cannot("allow", "it is declared, and never called"),
+            cannot("deny", "it is declared, and never called"),
+            cannot("ask", "it is declared, and never called"),
         ]),
     detail(
         "permission.replied",

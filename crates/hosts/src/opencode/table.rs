@@ -82,10 +82,9 @@ pub static TABLE: HostTable = HostTable {
             &[CONTEXT, &[is(ToolName, "permission")], METADATA],
         ),
         on("permission.updated", Family::PermissionRequest, &[CONTEXT, &[is(ToolName, "type")], METADATA]),
-        outside("permission.ask", "decides the request that permission.asked tells")
+        outside("permission.ask", "the request that permission.asked tells")
             .blocks()
-            .decides(Family::PermissionRequest)
-            .on_route(),
+            .never("declared, and called by no version that was seen"),
         outside("permission.replied", "the answer to a request; the waiting rules need it"),
         outside("question.asked", "a question to the human; the waiting rules need it"),
         outside("question.replied", "the answer to a question; the waiting rules need it"),

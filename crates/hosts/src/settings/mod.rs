@@ -154,7 +154,7 @@ pub fn install(
     before: Before<'_>,
 ) -> Result<String, SettingsError> {
     if let Form::Plugin(template) = table.setup.form {
-        return plugin::install(template, &command(&[table.host]), text);
+        return plugin::install(table, template, &command(&[table.host]), text);
     }
     let text = text.unwrap_or_default();
     // Without a version nobody knows whether what we wrote once is still right: it stays.

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::shared::{folder, read_json};
+use crate::shared::{contract_of, folder};
 
 fn key(key: &Key) -> Value {
     let shape = key.shape.as_str();
@@ -76,7 +76,7 @@ fn keys_answers_and_evidence_equal_the_shared_contracts() {
     let Some(shared) = folder("keys_answers_and_evidence_equal_the_shared_contracts") else { return };
     let (mut keys, mut answers) = (0, 0);
     for table in HOSTS {
-        let contract = read_json(shared.join(format!("hosts/{}.json", table.host)));
+        let contract = contract_of(&shared, table.host);
         let common: Vec<Value> =
             contract["commonInput"].as_array().unwrap().iter().map(|key| plain(table.host, key)).collect();
         assert_eq!(table.common.iter().map(key).collect::<Vec<_>>(), common, "{}", table.host);
@@ -244,14 +244,17 @@ fn the_answers_that_bite_are_as_each_host_takes_them() {
     );
     assert_eq!(answer("codex", "Stop", Answer::Context), Err(Nearest::Answer(Answer::Deny)));
     // Cursor reads ask before a tool, and asks nobody.
-    assert_eq!(answer("cursor", "preToolUse", Answer::Ask), Err(At("beforeShellExecution", Answer::Ask)));
+    assert_eq!(answer("cursor", "preToolUse", Answer::Ask), Err(Nearest::Answer(Answer::Deny)));
     assert_eq!(answer("cursor", "preToolUse", Answer::Context), Err(At("postToolUse", Answer::Context)));
     // A dialog that is about to be shown asks by itself.
     assert_eq!(answer("claude", "PermissionRequest", Answer::Ask), Err(Continue));
     assert_eq!(answer("claude", "PostToolUse", Answer::Deny), Err(Nearest::Answer(Answer::Context)));
     assert_eq!(answer("claude", "TaskCompleted", Answer::Deny), Ok(vec![Wording::ExitTwo("$reason")]));
     assert_eq!(answer("claude", "Stop", Answer::Deny).unwrap().len(), 2);
-    assert_eq!(answer("opencode", "permission.asked", Answer::Deny), Err(At("permission.ask", Answer::Deny)));
+    assert_eq!(
+        answer("opencode", "permission.asked", Answer::Deny),
+        Err(At("tool.execute.before", Answer::Deny))
+    );
     assert_eq!(answer("copilot", "SessionEnd", Answer::Deny), Err(Continue));
 }
 

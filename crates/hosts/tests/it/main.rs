@@ -12,7 +12,10 @@ mod details;
 mod ecmascript;
 #[cfg(test)]
 mod plugin;
+#[cfg(test)]
 mod routes;
+#[cfg(test)]
+mod said;
 #[cfg(test)]
 mod screens;
 #[cfg(test)]

@@ -128,8 +128,7 @@ fn what_a_host_cannot_do_is_refused_with_the_nearest_thing() {
         of("fail = 'closed'", Family::PromptSubmit),
         [("copilot", "UserPromptSubmit"), ("opencode", "chat.message")]
     );
-    // OpenCode's request is decided at another event.
-    assert_eq!(of("may = ['deny', 'allow']", Family::PermissionRequest), []);
+    assert_eq!(of("may = ['deny']", Family::PermissionRequest), [("opencode", "permission.asked")]);
 }
 
 #[test]
@@ -138,7 +137,7 @@ fn notes_say_what_becomes_of_the_usual_answers() {
         route(Family::ToolBefore, "hosts = ['codex', 'claude', 'opencode']").notes(),
         [
             "codex PreToolUse: ask becomes deny: it is an error: the hook counts as failed, and the call runs",
-            "opencode tool.execute.before: ask is left out: a hook of its own does that",
+            "opencode tool.execute.before: ask becomes deny: the hook that it declares for that, permission.ask, is never called",
             "opencode tool.execute.before: context is left out: it has no form for that",
         ]
     );
@@ -185,10 +184,7 @@ fn a_route_runs_at_its_family_its_hosts_and_its_tools() {
     // A call whose tool is not said may be of that tool.
     let untold = event("claude", r#"{"hook_event_name":"PreToolUse","session_id":"s"}"#);
     assert!(route(Family::ToolBefore, "tools = ['Bash']").matches(&untold));
-    // The event that decides a family's events, and has none itself.
-    let ask = r#"{"hook_event_name":"permission.ask","input":{"id":"p","type":"bash","sessionID":"s"}}"#;
-    assert!(route(Family::PermissionRequest, "").matches(&event("opencode", ask)));
-    assert!(!all.matches(&event("opencode", ask)));
+    assert!(!all.matches(&event("claude", r#"{"hook_event_name":"Notification","session_id":"s"}"#)));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Where the shared reference data lies, if it does.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -20,6 +20,54 @@ pub fn folder(test: &str) -> Option<PathBuf> {
 pub fn read_json(path: PathBuf) -> Value {
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// What real clients did otherwise than the shared contract says: host, event, intent, and the form that works where one
+/// does. `herdbook-truth --forms` shows it.
+const SEEN_OTHERWISE: &[(&str, &str, &str, Option<&str>)] = &[
+    ("codex", "PostToolUse", "stopAll", None),
+    ("gemini", "BeforeTool", "allow", None),
+    (
+        "gemini",
+        "BeforeTool",
+        "ask",
+        Some(r#"{"via":"stdout-json","exit":0,"json":{"decision":"ask","reason":"$reason"}}"#),
+    ),
+    (
+        "copilot",
+        "UserPromptSubmit",
+        "deny",
+        Some(r#"{"via":"stdout-json","exit":0,"json":{"decision":"block","reason":"$reason"}}"#),
+    ),
+    ("copilot", "UserPromptSubmit", "denyByExit2", None),
+    ("opencode", "chat.message", "deny", Some(r#"{"via":"throw","message":"$reason"}"#)),
+    ("opencode", "permission.ask", "allow", None),
+    ("opencode", "permission.ask", "deny", None),
+    ("opencode", "permission.ask", "ask", None),
+];
+
+/// Reads a host's contract, with what was seen otherwise.
+pub fn contract_of(shared: &Path, host: &str) -> Value {
+    let mut contract = read_json(shared.join(format!("hosts/{host}.json")));
+    for event in contract["events"].as_array_mut().unwrap() {
+        let of = |(of, native, ..): &&(&str, &str, &str, _)| *of == host && event["native"] == *native;
+        for (_, native, intent, form) in SEEN_OTHERWISE.iter().filter(of).collect::<Vec<_>>() {
+            let outputs = event["outputs"].as_object_mut().unwrap();
+            if let Some(form) = form {
+                let form: Value = serde_json::from_str(form).unwrap();
+                assert!(outputs.insert((*intent).to_owned(), Value::Array(vec![form])).is_none());
+                event["unsupportedOutputs"].as_object_mut().unwrap().remove(*intent);
+                if *intent == "deny" {
+                    event["canBlock"] = Value::Bool(true);
+                }
+            } else {
+                let had = outputs.remove(*intent).is_some();
+                assert!(had || *intent == "denyByExit2", "{native} {intent}");
+                event["unsupportedOutputs"][*intent] = Value::Null;
+            }
+        }
+    }
+    contract
 }
 
 /// Reads the lines of all files of a folder whose names begin with one of `hosts` and end in `.ndjson`.

@@ -6,7 +6,7 @@ use herdbook_events::{Family, Field, FieldKind};
 use herdbook_hosts::{Decode, HOSTS, Install, NativeEvent, table};
 use serde_json::{Value, json};
 
-use crate::shared::{folder, read_json};
+use crate::shared::{contract_of, folder, read_json};
 
 fn kind_name(kind: FieldKind) -> &'static str {
     match kind {
@@ -55,7 +55,7 @@ fn tables_equal_the_shared_contracts() {
     let Some(shared) = folder("tables_equal_the_shared_contracts") else { return };
     let mut compared = 0;
     for table in HOSTS {
-        let contract = read_json(shared.join(format!("hosts/{}.json", table.host)));
+        let contract = contract_of(&shared, table.host);
         let events = contract["events"].as_array().unwrap();
         assert_eq!(
             table.events.iter().map(|event| event.name).collect::<Vec<_>>(),
@@ -94,7 +94,7 @@ fn tables_equal_the_shared_contracts() {
 fn identity_keys_equal_the_shared_contracts() {
     let Some(shared) = folder("identity_keys_equal_the_shared_contracts") else { return };
     for table in HOSTS {
-        let contract = read_json(shared.join(format!("hosts/{}.json", table.host)));
+        let contract = contract_of(&shared, table.host);
         // The contract says the key first, then words about it; null where the host has none.
         let key =
             |name: &str| contract["identity"][name].as_str().map(|said| said.split(' ').next().unwrap());

@@ -3,8 +3,6 @@
 //! Our own `install` registers the hooks; then a script takes the place of our hook program, that prints the form at
 //! one event and nothing at any other.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use herdbook_hosts::{Intent, Wording, table};
@@ -12,6 +10,7 @@ use serde_json::json;
 
 use super::facts::{Facts, facts};
 use super::scene::{self, Mode, OTHER, scenario};
+use super::{write, write_program};
 use crate::herd::Herd;
 use crate::play::{Places, drive, install};
 
@@ -137,19 +136,17 @@ pub fn play(probe: &Probe, places: &Places) -> Result<Facts, String> {
     let folder = places.anew("probe")?;
     let programs = folder.join("bin");
     crate::harm::copy_programs(&places.programs, &programs)?;
-    let say = |error: std::io::Error| format!("{}: {error}", folder.display());
     let wording = wording(probe)?;
     let script = match probe.host {
         "opencode" => plugin(probe.event, wording)?,
         _ => SCRIPT.to_owned(),
     };
     let file = folder.join("hook");
-    fs::write(&file, script).map_err(say)?;
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).map_err(say)?;
-    fs::write(programs.join("answer.json"), answer(probe, wording).to_string()).map_err(say)?;
+    write_program(&file, &script)?;
+    write(&programs.join("answer.json"), &answer(probe, wording).to_string())?;
     let herd = Herd::start(&folder, &programs, &places.path)?;
     let scenario_file = folder.join("scenario.json");
-    fs::write(&scenario_file, scenario(probe.host, probe.mode).to_string()).map_err(say)?;
+    write(&scenario_file, &scenario(probe.host, probe.mode).to_string())?;
     let before = before(probe, &programs, &file);
     let out = folder.join("run");
     crate::play::socket(&out)?;
@@ -238,7 +235,8 @@ fn plugin(event: &str, wording: Wording) -> Result<String, String> {
     let body = match wording {
         Wording::Throw(_) => format!("throw new Error('The {WORD} says so.')"),
         Wording::Set("output.args", _) => {
-            format!("output.args = {}", scene::input("opencode", OTHER, false))
+            // Another object in its place would not be read.
+            format!("Object.assign(output.args, {})", scene::input("opencode", OTHER, false))
         }
         Wording::Set("output.parts", _) => format!(
             "output.parts.push({{ id: 'prt_' + Date.now(), sessionID: input.sessionID, messageID: output.message.id, \

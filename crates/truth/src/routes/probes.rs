@@ -3,12 +3,14 @@
 use herdbook_hosts::Intent::{
     AddContext, Allow, Ask, BlockStop, Deny, Extra, Feedback, ReplaceOutput, RewriteInput, StopAll,
 };
-use herdbook_hosts::Wording::{ExitTwo, Json, Set, Throw};
+use herdbook_hosts::Wording::{self, ExitTwo, Json, Set, Throw};
 
 use super::forms::Sees::{Asked, Blocked, NotAsked, Ran, Read, Requests, Rested, Rewritten, Unread, WentOn};
 use super::forms::Told::{Exit, Form, Other};
 use super::forms::{Probe, Sees, Told};
 use super::scene::Mode::{self, Compact, Pane, Print, PrintAsked};
+
+const STOP: Wording = Json(r#"{"continue":false,"stopReason":"$reason"}"#);
 
 const fn probe(
     host: &'static str,
@@ -30,7 +32,8 @@ pub const PROBES: &[Probe] = &[
     probe("claude", "PreToolUse", Form(Ask, 0), Pane, &[Asked]),
     probe("claude", "PreToolUse", Form(RewriteInput, 0), PrintAsked, &[Rewritten]),
     probe("claude", "PreToolUse", Form(AddContext, 0), Print, &[Ran, Read]),
-    probe("claude", "PreToolUse", Form(StopAll, 0), Print, &[Blocked, Requests(1)]),
+    probe("claude", "PreToolUse", Exit(0), Pane, &[NotAsked, Ran]),
+    probe("claude", "PreToolUse", Form(StopAll, 0), Print, &[Ran, Requests(1)]),
     probe("claude", "PreToolUse", Exit(1), Print, &[Ran, Unread]),
     probe("claude", "PermissionRequest", Exit(0), Mode::Asked, &[Asked, Ran]),
     probe("claude", "PermissionRequest", Form(Allow, 0), Mode::Asked, &[Ran]),
@@ -40,7 +43,16 @@ pub const PROBES: &[Probe] = &[
     probe("claude", "PostToolUse", Form(AddContext, 0), Print, &[Ran, Read]),
     probe("claude", "PostToolUse", Form(Feedback, 0), Print, &[Ran, Read]),
     probe("claude", "PostToolUse", Form(Feedback, 1), Print, &[Ran, Read]),
-    probe("claude", "PostToolUse", Form(ReplaceOutput, 0), Print, &[Ran, Read]),
+    probe("claude", "PostToolUse", Form(ReplaceOutput, 0), Print, &[Ran, Unread]),
+    probe(
+        "claude",
+        "PostToolUse",
+        Other(Json(
+            r#"{"hookSpecificOutput":{"hookEventName":"$event","updatedToolOutput":{"stdout":"$output","stderr":"","interrupted":false,"isImage":false}}}"#,
+        )),
+        Print,
+        &[Ran, Read],
+    ),
     probe("claude", "UserPromptSubmit", Form(Deny, 0), Print, &[Blocked, Requests(0)]),
     probe("claude", "UserPromptSubmit", Form(Deny, 1), Print, &[Blocked, Requests(0)]),
     probe("claude", "UserPromptSubmit", Form(AddContext, 0), Print, &[Ran, Read]),
@@ -83,11 +95,29 @@ pub const PROBES: &[Probe] = &[
             r#"{"hookSpecificOutput":{"hookEventName":"$event","decision":{"behavior":"allow","updatedInput":"$input"}}}"#,
         )),
         Mode::Asked,
-        &[Blocked],
+        &[Asked, Ran],
+    ),
+    probe(
+        "codex",
+        "PermissionRequest",
+        Other(Json(
+            r#"{"hookSpecificOutput":{"hookEventName":"$event","decision":{"behavior":"allow","updatedPermissions":[]}}}"#,
+        )),
+        Mode::Asked,
+        &[Asked, Ran],
+    ),
+    probe(
+        "codex",
+        "PermissionRequest",
+        Other(Json(
+            r#"{"hookSpecificOutput":{"hookEventName":"$event","decision":{"behavior":"deny","message":"$reason","interrupt":true}}}"#,
+        )),
+        Mode::Asked,
+        &[Asked, Ran],
     ),
     probe("codex", "PostToolUse", Form(Feedback, 0), Print, &[Ran, Read]),
     probe("codex", "PostToolUse", Form(AddContext, 0), Print, &[Ran, Read]),
-    probe("codex", "PostToolUse", Form(StopAll, 0), Print, &[Ran]),
+    probe("codex", "PostToolUse", Other(STOP), Print, &[Ran, Read, Requests(2)]),
     probe("codex", "UserPromptSubmit", Form(Deny, 0), Print, &[Blocked, Requests(0)]),
     probe("codex", "UserPromptSubmit", Form(AddContext, 0), Print, &[Ran, Read]),
     probe("codex", "UserPromptSubmit", Form(AddContext, 1), Print, &[Ran, Read]),
@@ -100,8 +130,12 @@ pub const PROBES: &[Probe] = &[
     probe("gemini", "BeforeTool", Form(Deny, 1), Print, &[Blocked, Read]),
     probe("gemini", "BeforeTool", Form(RewriteInput, 0), Print, &[Rewritten]),
     probe("gemini", "BeforeTool", Exit(0), Mode::Asked, &[Asked, Ran]),
-    probe("gemini", "BeforeTool", Form(Allow, 0), Mode::Asked, &[NotAsked, Ran]),
-    probe("gemini", "BeforeTool", Other(Json(r#"{"decision":"ask","reason":"$reason"}"#)), Pane, &[Asked]),
+    probe("gemini", "BeforeTool", Exit(0), Pane, &[NotAsked, Ran]),
+    probe("gemini", "BeforeTool", Form(Deny, 0), Mode::Asked, &[NotAsked, Blocked, Read]),
+    probe("gemini", "BeforeTool", Form(RewriteInput, 0), Mode::Asked, &[Asked, Rewritten]),
+    probe("gemini", "BeforeTool", Other(Json(r#"{"decision":"allow"}"#)), Mode::Asked, &[Asked, Ran]),
+    probe("gemini", "BeforeTool", Form(Ask, 0), Pane, &[Asked]),
+    probe("gemini", "BeforeTool", Form(Ask, 0), Print, &[Blocked]),
     probe(
         "gemini",
         "BeforeTool",
@@ -121,25 +155,22 @@ pub const PROBES: &[Probe] = &[
     probe("gemini", "AfterAgent", Form(BlockStop, 1), Print, &[WentOn, Read]),
     // Copilot
     probe("copilot", "PreToolUse", Form(Deny, 0), Print, &[Blocked, Read]),
-    probe("copilot", "PreToolUse", Form(Deny, 1), Print, &[Blocked, Read]),
+    probe("copilot", "PreToolUse", Form(Deny, 1), Print, &[Blocked, Unread]),
     probe("copilot", "PreToolUse", Exit(0), PrintAsked, &[Blocked]),
     probe("copilot", "PreToolUse", Form(Allow, 0), PrintAsked, &[Ran]),
+    probe("copilot", "PreToolUse", Exit(0), Pane, &[NotAsked, Ran]),
+    probe("copilot", "PreToolUse", Form(Allow, 0), Mode::Asked, &[NotAsked, Ran]),
+    probe("copilot", "PreToolUse", Form(Deny, 0), Mode::Asked, &[NotAsked, Blocked, Read]),
     probe("copilot", "PreToolUse", Form(Ask, 0), Pane, &[Asked]),
     probe("copilot", "PreToolUse", Form(RewriteInput, 0), Print, &[Rewritten]),
     probe("copilot", "PreToolUse", Other(Json(r#"{"modifiedArgs":"$input"}"#)), Print, &[Rewritten]),
     probe("copilot", "PreToolUse", Form(AddContext, 0), Print, &[Ran, Read]),
     probe("copilot", "PreToolUse", Exit(1), Print, &[Blocked]),
-    probe("copilot", "PreToolUse", Other(Json("{broken")), Print, &[Blocked]),
+    probe("copilot", "PreToolUse", Other(Json("{broken")), Print, &[Ran]),
     probe("copilot", "PostToolUse", Form(AddContext, 0), Print, &[Ran, Read]),
     probe("copilot", "UserPromptSubmit", Form(AddContext, 0), Print, &[Ran, Read]),
     probe("copilot", "UserPromptSubmit", Form(RewriteInput, 0), Print, &[Ran, Read]),
-    probe(
-        "copilot",
-        "UserPromptSubmit",
-        Other(Json(r#"{"decision":"block","reason":"$reason"}"#)),
-        Print,
-        &[Ran],
-    ),
+    probe("copilot", "UserPromptSubmit", Form(Deny, 0), Print, &[Blocked, Requests(0)]),
     probe("copilot", "UserPromptSubmit", Other(ExitTwo("$reason")), Print, &[Ran]),
     probe("copilot", "UserPromptSubmit", Form(Extra, 0), Print, &[Requests(0)]),
     probe("copilot", "SessionStart", Form(AddContext, 0), Print, &[Ran, Read]),
@@ -155,11 +186,10 @@ pub const PROBES: &[Probe] = &[
     probe("opencode", "tool.execute.before", Form(RewriteInput, 0), Mode::Asked, &[Asked, Rewritten]),
     probe("opencode", "tool.execute.after", Form(ReplaceOutput, 0), Print, &[Ran, Read]),
     probe("opencode", "chat.message", Form(AddContext, 0), Print, &[Ran, Read]),
-    probe("opencode", "chat.message", Other(Throw("$reason")), Print, &[Blocked, Requests(0)]),
-    probe("opencode", "permission.ask", Exit(0), Mode::Asked, &[Asked, Ran]),
-    probe("opencode", "permission.ask", Form(Allow, 0), Mode::Asked, &[NotAsked, Ran]),
-    probe("opencode", "permission.ask", Form(Deny, 0), Mode::Asked, &[NotAsked, Blocked]),
-    probe("opencode", "permission.ask", Other(Set("output.status", "ask")), Print, &[Asked]),
+    probe("opencode", "chat.message", Form(Deny, 0), Print, &[Blocked, Requests(0)]),
+    probe("opencode", "chat.message", Form(Deny, 0), Pane, &[Blocked, Requests(0)]),
+    probe("opencode", "permission.ask", Other(Throw("$reason")), Mode::Asked, &[Asked, Ran]),
+    probe("opencode", "permission.ask", Other(Set("output.status", "allow")), Mode::Asked, &[Asked, Ran]),
     // Compaction
     probe("claude", "PreCompact", Form(Deny, 0), Compact, &[Requests(1)]),
     probe("codex", "PreCompact", Form(Deny, 0), Compact, &[Requests(1)]),

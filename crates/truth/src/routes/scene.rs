@@ -120,7 +120,11 @@ pub fn scenario(host: &str, mode: Mode) -> Value {
     let router = says("{\"complexity_reasoning\":\"simple\",\"complexity_score\":10}");
     let summary = says("Summary: the user said go.");
     let settings = match (host, mode) {
-        ("claude", Mode::Pane) => json!({"permissions": {"allow": ["Bash(touch *)"]}}),
+        // Its default is to let a classifier decide.
+        ("claude", Mode::Pane) => {
+            json!({"permissions": {"defaultMode": "default", "allow": ["Bash(touch *)"]}})
+        }
+        ("claude", _) => json!({"permissions": {"defaultMode": "default"}}),
         ("opencode", Mode::Asked | Mode::PrintAsked) => json!({"permission": {"bash": "ask"}}),
         _ => json!({}),
     };
@@ -174,7 +178,7 @@ fn session(known: &Known, mode: Mode) -> Value {
         ]);
     } else {
         steps.extend([
-            json!({"wait": format!("{}|{}", known.dialog, regex(LAST)), "timeout": 30, "optional": true}),
+            json!({"wait": format!("{}|{}", known.dialog, regex(LAST)), "timeout": 60, "optional": true}),
             json!({"sleep": 1}),
             json!({"snap": "asked"}),
             enter.clone(),
