@@ -134,7 +134,7 @@ fn keys_answers_and_evidence_equal_the_shared_contracts() {
         }
     }
     println!("{keys} keys and {answers} answers equal");
-    assert_eq!((keys, answers), (463, 176));
+    assert_eq!((keys, answers), (463, 173));
 }
 
 #[test]
