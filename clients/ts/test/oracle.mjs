@@ -15,7 +15,7 @@ const answers = {
   project({ family, native, host, nativeEvent }) {
     const options = nativeEvent === undefined ? { host } : { host, nativeEvent };
     const { canonical } = herdbook.createEventRouteInput(family, native, { ...options, validate: false });
-    const { event, host: whose, nativeEvent: name, idempotencyKey, payload, lineage = {} } = canonical;
+    const { event, host: whose, nativeEvent: name, idempotencyKey, payload, lineage } = canonical;
     const line = { event, host: whose, nativeEvent: name, idempotencyKey, payload, native, lineage };
     let fault = null;
     try {

@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::http::{Body, read_head};
+use crate::routes::Routes;
 use crate::sse::{SseEvent, read_event};
 use crate::stats::Stats;
 use crate::{ErrorBody, encode_segment, session_path, trail, v1};
@@ -151,6 +152,17 @@ impl Client {
     /// See [`ClientError`]; a daemon that is older than the route is [`ClientError::is_not_found`].
     pub fn hooks(&self) -> Result<v1::Hooks, ClientError> {
         self.get("/v1/hooks")
+    }
+
+    /// `GET /v1/routes`; the daemon looks at the files for it. A daemon that does not know it has no routes.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn routes(&self) -> Result<Routes, ClientError> {
+        match self.get("/v1/routes") {
+            Err(error) if error.is_not_found() => Ok(Routes::default()),
+            answer => answer,
+        }
     }
 
     /// `GET /v1/stats`: what ended at or after a time (Unix milliseconds), in rows by `project`, `host`, `kind` or `day`.

@@ -18,6 +18,7 @@
 //! | `GET /v1/stats?since=MS&by=project\|host\|kind\|day` | | [`stats::Stats`] |
 //! | `GET /metrics` | | Prometheus text format 0.0.4 |
 //! | `GET /v1/hooks` | | [`v1::Hooks`] |
+//! | `GET /v1/routes` | | [`routes::Routes`] |
 //! | `GET /v1/attention` | header `Last-Event-ID` | server-sent events, see [`client::Attention`] |
 //! | `POST /v1/hooks/{host}?event=NAME` | the host's bytes | [`trail::Accepted`] |
 //! | `GET /queue` | | [`trail::Queue`], entries in cooldown left out |
@@ -31,6 +32,7 @@
 pub mod client;
 mod http;
 mod path;
+pub mod routes;
 mod sse;
 pub mod stats;
 pub mod trail;

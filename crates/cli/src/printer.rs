@@ -205,11 +205,18 @@ impl Printer {
     /// # Errors
     /// stdout could not be written.
     pub fn json<T: Serialize>(&mut self, value: &T) -> io::Result<()> {
-        let text = serde_json::to_string(value)?;
+        self.json_text(&serde_json::to_string(value)?)
+    }
+
+    /// Prints a line that is JSON text already.
+    ///
+    /// # Errors
+    /// stdout failed.
+    pub fn json_text(&mut self, text: &str) -> io::Result<()> {
         // Characters that act on a terminal may stand raw inside JSON strings. On a terminal they are written as
         // escapes, which is the same JSON value; a pipe gets the text as it is.
         if self.out_terminal {
-            writeln!(self.out, "{}", escape_acting(&text))
+            writeln!(self.out, "{}", escape_acting(text))
         } else {
             writeln!(self.out, "{text}")
         }

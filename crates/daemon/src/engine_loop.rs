@@ -138,7 +138,7 @@ impl EngineLoop {
             self.drain_spool();
         }
         if until_ms.is_some_and(|until| until <= clock::now().mono_ms) {
-            return reply(Ok(()));
+            return reply(Ok(0));
         }
         if let Input::Hook(call) = &input
             && self.is_refused(call.delivery)
@@ -307,6 +307,7 @@ impl EngineLoop {
             self.batch
         });
         let (told, refused) = (Arc::clone(&self.told), Arc::clone(&self.refused));
+        let count = records.len();
         self.append(records, durability, move |result| {
             if let Some(batch) = batch {
                 told.ring.settle(batch, result.as_ref().ok().map(|ack| ack.first_seq));
@@ -316,7 +317,7 @@ impl EngineLoop {
             {
                 lock(&refused).insert(delivery);
             }
-            reply(result.map(drop).map_err(refusal));
+            reply(result.map(|_| count).map_err(refusal));
         });
     }
 
@@ -346,7 +347,7 @@ impl EngineLoop {
         let record = NewRecord { id: self.ids.next(), ts_ms: clock::wall_ms(), kind, payload };
         let is_hook = shadow.delivery.is_some();
         self.append(vec![record], durability, move |result| match result {
-            Ok(_) if is_hook => reply(Ok(())),
+            Ok(_) if is_hook => reply(Ok(1)),
             Ok(_) => reply(Err(Refused::Panicked)),
             Err(error) => reply(Err(refusal(error))),
         });

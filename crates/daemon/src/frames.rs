@@ -1,6 +1,7 @@
 //! Hook frames: one a connection, read within limits, answered once the event is written or soon enough with "spool".
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use herdbook_engine::Input;
@@ -10,36 +11,58 @@ use herdbook_wire::limits::SOCKET_BODY_BYTES;
 use herdbook_wire::{Answer, Delivery, FrameError};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
+use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::agents::Agents;
+use crate::answering::{Answering, Ending, Question, Verdict};
+use crate::config::stopped;
 use crate::convert;
 use crate::core::Core;
+use crate::http::App;
 
 /// A hook sends its frame in one go; one that was stopped in the middle does not keep a connection.
 const READ_TIME: Duration = Duration::from_secs(2);
 /// The hook gives up 50 ms after it began to send (overview D2); an answer after that is for nobody. The delivery id
 /// keeps the event from counting twice when it comes out of the spool later.
 const ANSWER_TIME: Duration = Duration::from_millis(40);
+/// So long after the event is kept it may be open whether anybody is asked: a long call takes its time to read, and its
+/// hook gives up early.
+const READING_TIME: Duration = Duration::from_millis(2);
+/// What is asked when the daemon is told to end has so long.
+const STOP_TIME: Duration = Duration::from_millis(400);
 /// So long a refused frame may go on coming.
 const LINGER_TIME: Duration = Duration::from_millis(100);
 
 /// Reads one frame and answers it.
-pub(crate) async fn serve(mut stream: UnixStream, core: Core, agents: &Agents) -> io::Result<()> {
+pub(crate) async fn serve(
+    mut stream: UnixStream,
+    core: Core,
+    app: &App,
+    stop: watch::Receiver<bool>,
+) -> io::Result<()> {
     let read = timeout(READ_TIME, read_delivery(&mut stream)).await;
     let answer = match read {
         Err(_) => return Ok(()),
         Ok(Ok(delivery)) => {
-            agents.hear(&delivery.host, &delivery.origin.ancestors);
-            take(delivery, &core).await
+            app.agents.hear(&delivery.host, &delivery.origin.ancestors);
+            let question = app.answering.question(&delivery);
+            match (take(delivery, &core).await, question) {
+                (Taken::New, Some(question)) => match ask(&mut stream, &app.answering, question, stop).await?
+                {
+                    Some(answer) => answer,
+                    // The hook hung up.
+                    None => return Ok(()),
+                },
+                (Taken::New | Taken::Known, _) => Answer::Done,
+                (Taken::Not, _) => Answer::Spool,
+            }
         }
         // The hook hung up: it spooled the event, or it was killed.
         Ok(Err(FrameError::Io(error))) => return Err(error),
         // Another version, or bytes this build cannot read: the spool keeps them for one that can.
         Ok(Err(_)) => Answer::Spool,
     };
-    let bytes = frame::encode_answer(&answer).map_err(io::Error::other)?;
-    stream.write_all(&bytes).await?;
+    send(&mut stream, &answer).await?;
     stream.shutdown().await?;
     // Closing with bytes unread would reset the connection, and the hook could lose the answer.
     let rest =
@@ -47,12 +70,82 @@ pub(crate) async fn serve(mut stream: UnixStream, core: Core, agents: &Agents) -
     timeout(LINGER_TIME, rest).await.map_or(Ok(()), |read| read.map(drop))
 }
 
-async fn take(delivery: Delivery, core: &Core) -> Answer {
+async fn send(stream: &mut UnixStream, answer: &Answer) -> io::Result<()> {
+    let bytes = frame::encode_answer(answer).map_err(io::Error::other)?;
+    stream.write_all(&bytes).await
+}
+
+/// What became of a delivery.
+enum Taken {
+    /// It is in the journal.
+    New,
+    /// It was there before: whoever was to be asked was asked.
+    Known,
+    /// It is not known to be there.
+    Not,
+}
+
+async fn take(delivery: Delivery, core: &Core) -> Taken {
     let input = Input::Hook(convert::delivery(delivery, false));
-    match timeout(ANSWER_TIME, core.step(input, Durability::Written)).await {
-        Ok(Ok(())) => Answer::Done,
-        Ok(Err(_)) | Err(_) => Answer::Spool,
+    match timeout(ANSWER_TIME, core.step_new(input, Durability::Written)).await {
+        Ok(Ok(true)) => Taken::New,
+        Ok(Ok(false)) => Taken::Known,
+        Ok(Err(_)) | Err(_) => Taken::Not,
     }
+}
+
+/// Lets the hook wait where somebody may answer the call, and returns what it is told then; nothing where it hung up.
+async fn ask(
+    stream: &mut UnixStream,
+    answering: &Arc<Answering>,
+    question: Question,
+    mut stop: watch::Receiver<bool>,
+) -> io::Result<Option<Answer>> {
+    let most_ms = answering.most_ms(&question);
+    let mut reading = std::pin::pin!(answering.waiting(question));
+    let soon = timeout(READING_TIME, &mut reading).await;
+    if soon.is_err() {
+        send(stream, &Answer::Wait(most_ms)).await?;
+    }
+    let is_asked = soon.is_err();
+    let waiting = match soon {
+        Ok(waiting) => waiting,
+        Err(_) => reading.await,
+    };
+    let Some(waiting) = waiting else { return Ok(Some(Answer::Done)) };
+    if !is_asked {
+        send(stream, &Answer::Wait(waiting.wait_ms())).await?;
+    }
+    let ending = Ending::new();
+    let mut deciding = std::pin::pin!(answering.decide(waiting, &ending));
+    let stopping = async {
+        stopped(&mut stop).await;
+        tokio::time::sleep(STOP_TIME).await;
+    };
+    let verdict = tokio::select! {
+        verdict = &mut deciding => verdict,
+        () = hung_up(stream) => {
+            ending.end("was ended: the hook did not wait for it");
+            if let Some(verdict) = deciding.await {
+                answering.note(verdict.unheard()).await;
+            }
+            return Ok(None);
+        }
+        () = stopping => {
+            ending.end("was ended: the daemon is stopping");
+            deciding.await
+        }
+    };
+    let Some(Verdict { decided, answer }) = verdict else { return Ok(Some(Answer::Done)) };
+    answering.note(decided).await;
+    Ok(Some(answer))
+}
+
+/// Comes back when the other side has closed.
+async fn hung_up(stream: &mut UnixStream) {
+    let mut rest = [0; 64];
+    // What comes after the frame says nothing.
+    while stream.read(&mut rest).await.is_ok_and(|count| count > 0) {}
 }
 
 /// Reads one frame. Memory grows with what arrives, not with what the header promises.

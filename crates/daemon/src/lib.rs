@@ -15,6 +15,7 @@
 pub mod routes;
 
 mod agents;
+mod answering;
 mod asked;
 mod attention;
 mod clock;

@@ -95,7 +95,7 @@ impl Server {
         match first {
             Ok(Ok(Some(0))) if own_uid => {
                 // The hook has gone when its connection fails; there is nobody to tell.
-                drop(frames::serve(stream, self.core.clone(), &self.app.agents).await);
+                drop(frames::serve(stream, self.core.clone(), &self.app, stop).await);
             }
             Ok(Ok(Some(byte))) if byte != 0 => self.http(stream, Guard { own_uid, ports: None }).await,
             _ => {}

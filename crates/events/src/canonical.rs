@@ -98,7 +98,7 @@ pub struct CanonicalEvent {
 }
 
 /// The line that `herdbook normalize` prints: `event`, `host`, `nativeEvent`, `idempotencyKey` (left out where there
-/// is none, which is where `event` is null), `payload`, `native`, `lineage`, in this order.
+/// is none, which is where `event` is null), `payload`, `native`, `lineage` (left out where it is empty), in this order.
 impl Serialize for CanonicalEvent {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
@@ -110,7 +110,9 @@ impl Serialize for CanonicalEvent {
         }
         map.serialize_entry("payload", &self.payload)?;
         map.serialize_entry("native", &self.native)?;
-        map.serialize_entry("lineage", &self.lineage)?;
+        if self.lineage != Lineage::default() {
+            map.serialize_entry("lineage", &self.lineage)?;
+        }
         map.end()
     }
 }

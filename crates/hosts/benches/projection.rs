@@ -5,7 +5,7 @@
 use std::hint::black_box;
 use std::io;
 
-use herdbook_hosts::{Projected, project};
+use herdbook_hosts::read;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -32,15 +32,15 @@ fn main() -> io::Result<()> {
     let Some(path) = std::env::args().skip(1).find(|word| !word.starts_with("--")) else { return Ok(()) };
     let text = std::fs::read_to_string(&path)?;
     let envelopes: Vec<Envelope> = text.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
-    let mut out = Vec::new();
+    let mut out = String::new();
     let mut rounds = Vec::with_capacity(ROUNDS);
     for _ in 0..ROUNDS {
         let start = spent()?;
         for envelope in envelopes.iter().cycle().take(EVENTS) {
             let body = black_box(envelope.native.get().as_bytes());
-            let Projected::Event(event) = project(envelope.host, None, body) else { continue };
+            let Ok(native) = read(envelope.host, None, body) else { continue };
             out.clear();
-            serde_json::to_writer(&mut out, &event)?;
+            native.write_line(&mut out);
             black_box(&out);
         }
         rounds.push((spent()? - start) / EVENTS as u64);

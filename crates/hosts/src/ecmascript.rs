@@ -8,12 +8,19 @@ use std::ops::Range;
 
 use serde_json::value::RawValue;
 
+use crate::json::plain_end;
+
 /// Returns the canonical ECMAScript text of a JSON value. Equal values have equal texts, whatever their spelling.
 ///
 /// It does not recurse, so any depth is fine.
 pub fn canonical_text(value: &RawValue) -> String {
-    let mut writer = Writer { out: String::with_capacity(value.get().len()), ..Writer::default() };
-    writer.write(value.get());
+    canonical_text_of(value.get())
+}
+
+/// The same, of a text that was found to be JSON.
+pub(crate) fn canonical_text_of(json: &str) -> String {
+    let mut writer = Writer { out: String::with_capacity(json.len()), ..Writer::default() };
+    writer.write(json);
     writer.out
 }
 
@@ -194,19 +201,32 @@ fn array_index(quoted: &str) -> Option<u32> {
 /// Returns the end of the string that begins at `at`, and whether it has no escapes. The text is valid JSON.
 fn string_end(bytes: &[u8], at: usize) -> (usize, bool) {
     let (mut at, mut is_plain) = (at + 1, true);
-    while let Some(next) = bytes[at..].iter().position(|byte| matches!(byte, b'"' | b'\\')) {
-        if bytes[at + next] == b'"' {
-            return (at + next + 1, is_plain);
+    loop {
+        at = plain_end(bytes, at);
+        if bytes.get(at) != Some(&b'\\') {
+            return (at + 1, is_plain);
         }
         is_plain = false;
-        at += next + 2;
+        at += 2;
     }
-    (bytes.len(), is_plain)
+}
+
+/// True for a number that ECMAScript prints as it is spelled.
+pub(crate) fn is_canonical_number(text: &str) -> bool {
+    is_small_integer(text) || {
+        let mut printed = String::new();
+        write_number(text, &mut printed);
+        printed == text
+    }
+}
+
+/// True for integers below 10^15: they are exact as doubles and print as they are.
+fn is_small_integer(text: &str) -> bool {
+    text.len() <= 15 && text != "-0" && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
 }
 
 fn write_number(text: &str, out: &mut String) {
-    // Integers below 10^15 are exact as doubles and print as they are.
-    if text.len() <= 15 && text != "-0" && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-') {
+    if is_small_integer(text) {
         out.push_str(text);
         return;
     }
@@ -258,6 +278,20 @@ pub(crate) fn decode_string(quoted: &str) -> Option<String> {
         }
     }
     Some(text)
+}
+
+/// True when the inside of a JSON string stands for this text, a lone surrogate for U+FFFD.
+pub(crate) fn reads_as(inside: &str, mut text: &str) -> bool {
+    let is_all_there = pieces(inside).all(|piece| {
+        let rest = match piece {
+            Piece::Plain(plain) => text.strip_prefix(plain),
+            Piece::Char(character) => text.strip_prefix(character),
+            Piece::Lone(_) => text.strip_prefix(char::REPLACEMENT_CHARACTER),
+        };
+        text = rest.unwrap_or_default();
+        rest.is_some()
+    });
+    is_all_there && text.is_empty()
 }
 
 fn push_escape(unit: u16, out: &mut String) {

@@ -4,9 +4,14 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use crate::ecmascript::{is_canonical_number, reads_as};
+
 /// How deep values may nest. serde_json's readers stop at 128 levels; the difference is room for the envelopes
 /// that our own records and answers put around a native object.
 pub const MAX_DEPTH: usize = 120;
+
+/// An object of more members is not looked through for repeated keys: each is compared with all before it.
+const MOST_COMPARED: usize = 64;
 
 /// A checked JSON text.
 #[derive(Debug)]
@@ -15,13 +20,31 @@ pub(crate) struct Compact<'a> {
     pub text: Cow<'a, str>,
     /// The top-level members, in order, repeats included; empty for values that are not objects.
     pub members: Vec<Member>,
+    /// The text is its own canonical text (see `ecmascript`). Where this is false it still may be.
+    pub is_canonical: bool,
+}
+
+impl Compact<'_> {
+    /// Returns the value of a top-level member; of repeated members the last one counts, as in ECMAScript.
+    pub fn member(&self, key: &str) -> Option<&str> {
+        let is_it = |member: &&Member| {
+            if member.is_escaped {
+                return reads_as(&self.text[member.key.clone()], key);
+            }
+            member.key.len() == key.len() && &self.text.as_bytes()[member.key.clone()] == key.as_bytes()
+        };
+        let found = self.members.iter().rev().find(is_it)?;
+        Some(&self.text[found.value.clone()])
+    }
 }
 
 /// Where a top-level member stands in a [`Compact`] text.
 #[derive(Clone, Debug)]
 pub(crate) struct Member {
-    /// The key with its quotation marks.
+    /// The key without its quotation marks.
     pub key: Range<usize>,
+    /// The key has escapes.
+    pub is_escaped: bool,
     /// The value.
     pub value: Range<usize>,
 }
@@ -37,7 +60,15 @@ pub(crate) struct Broken<'a> {
 
 /// Checks a JSON text and compacts it. Recursion is bounded by [`MAX_DEPTH`].
 pub(crate) fn compact(text: &str) -> Result<Compact<'_>, Broken<'_>> {
-    let mut reader = Reader { text, at: 0, out: String::new(), copied: 0, members: Vec::new() };
+    let mut reader = Reader {
+        text,
+        at: 0,
+        out: String::new(),
+        copied: 0,
+        members: Vec::with_capacity(16),
+        keys: Vec::with_capacity(16),
+        is_canonical: true,
+    };
     let outcome = reader.whole();
     let at = reader.at;
     let before = reader.finish();
@@ -67,6 +98,9 @@ struct Reader<'a> {
     /// Up to where `text` went into `out`.
     copied: usize,
     members: Vec<Member>,
+    /// The keys of all open objects as they stand in `text`, the innermost object's last.
+    keys: Vec<Range<usize>>,
+    is_canonical: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -77,7 +111,7 @@ impl<'a> Reader<'a> {
             self.out.push_str(&self.text[self.copied..self.at]);
             Cow::Owned(self.out)
         };
-        Compact { text, members: self.members }
+        Compact { text, members: self.members, is_canonical: self.is_canonical }
     }
 
     fn whole(&mut self) -> Outcome {
@@ -96,23 +130,28 @@ impl<'a> Reader<'a> {
         self.out.len() + (self.at - self.copied)
     }
 
+    #[inline(always)]
     fn skip_white(&mut self) {
+        if matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.leave_out_white();
+        }
+    }
+
+    fn leave_out_white(&mut self) {
         let white = self.text.as_bytes()[self.at..]
             .iter()
             .take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'))
             .count();
-        if white > 0 {
-            self.out.push_str(&self.text[self.copied..self.at]);
-            self.at += white;
-            self.copied = self.at;
-        }
+        self.out.push_str(&self.text[self.copied..self.at]);
+        self.at += white;
+        self.copied = self.at;
     }
 
     fn value(&mut self, depth: usize) -> Outcome {
         match self.peek() {
             Some(b'{') => self.object(depth + 1),
             Some(b'[') => self.array(depth + 1),
-            Some(b'"') => self.string(),
+            Some(b'"') => self.string().map(|_| ()),
             Some(b'-' | b'0'..=b'9') => self.number(),
             Some(b't') => self.word("true"),
             Some(b'f') => self.word("false"),
@@ -132,13 +171,15 @@ impl<'a> Reader<'a> {
             self.at += 1;
             return Ok(());
         }
+        let outer_keys = self.keys.len();
         loop {
-            let key_start = self.out_at();
             if self.peek() != Some(b'"') {
                 return Err("a key is expected");
             }
-            self.string()?;
-            let key = key_start..self.out_at();
+            let (key_start, at) = (self.out_at() + 1, self.at + 1);
+            let is_escaped = self.string()?;
+            let key = key_start..self.out_at() - 1;
+            self.note_key(outer_keys, at..self.at - 1);
             self.skip_white();
             if self.peek() != Some(b':') {
                 return Err("a colon is expected");
@@ -148,12 +189,27 @@ impl<'a> Reader<'a> {
             let value_start = self.out_at();
             self.value(depth)?;
             if depth == 1 {
-                self.members.push(Member { key, value: value_start..self.out_at() });
+                self.members.push(Member { key, is_escaped, value: value_start..self.out_at() });
             }
             if !self.goes_on(b'}')? {
+                self.keys.truncate(outer_keys);
                 return Ok(());
             }
         }
+    }
+
+    /// Notes a key of the innermost object. A repeated one, and one that may be an array index, has another place in
+    /// canonical text.
+    fn note_key(&mut self, outer_keys: usize, key: Range<usize>) {
+        let text = self.text.as_bytes();
+        let before = &self.keys[outer_keys..];
+        let is_repeat =
+            |other: &Range<usize>| other.len() == key.len() && text[other.clone()] == text[key.clone()];
+        self.is_canonical = self.is_canonical
+            && !text[key.start].is_ascii_digit()
+            && before.len() < MOST_COMPARED
+            && !before.iter().any(is_repeat);
+        self.keys.push(key);
     }
 
     fn array(&mut self, depth: usize) -> Outcome {
@@ -191,41 +247,47 @@ impl<'a> Reader<'a> {
         Ok(next == Some(b','))
     }
 
-    fn string(&mut self) -> Outcome {
+    /// Reads a string, and says whether it has escapes.
+    fn string(&mut self) -> Result<bool, &'static str> {
         let bytes = self.text.as_bytes();
         let mut at = self.at + 1;
+        let mut is_escaped = false;
         loop {
-            let plain = bytes[at..].iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1F));
-            let Some(plain) = plain else {
-                return Err("the string that begins here is not closed");
-            };
-            at += plain;
-            match bytes[at] {
-                b'"' => {
+            at = plain_end(bytes, at);
+            match bytes.get(at) {
+                Some(b'"') => {
                     self.at = at + 1;
-                    return Ok(());
+                    return Ok(is_escaped);
                 }
-                b'\\' => {
+                Some(b'\\') => {
                     let length = match bytes.get(at + 1) {
-                        Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => 2,
+                        Some(b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't') => 2,
+                        Some(b'/') => {
+                            self.is_canonical = false;
+                            2
+                        }
                         Some(b'u')
                             if bytes
                                 .get(at + 2..at + 6)
                                 .is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit)) =>
                         {
+                            self.is_canonical = false;
                             6
                         }
                         Some(_) => return Err("the string that begins here has an invalid escape"),
                         None => return Err("the string that begins here is not closed"),
                     };
+                    is_escaped = true;
                     at += length;
                 }
-                _ => return Err("the string that begins here has a control character in it"),
+                Some(_) => return Err("the string that begins here has a control character in it"),
+                None => return Err("the string that begins here is not closed"),
             }
         }
     }
 
     fn number(&mut self) -> Outcome {
+        let start = self.at;
         if self.peek() == Some(b'-') {
             self.at += 1;
         }
@@ -250,6 +312,7 @@ impl<'a> Reader<'a> {
                 return Err("a digit is expected in the exponent");
             }
         }
+        self.is_canonical = self.is_canonical && is_canonical_number(&self.text[start..self.at]);
         Ok(())
     }
 
@@ -268,9 +331,29 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Returns where the plain characters of a string end: at a quotation mark, a backslash, a control character or the end
+/// of the text. Looks at eight bytes at once: most of what hosts send is inside strings.
+pub(crate) fn plain_end(bytes: &[u8], mut at: usize) -> usize {
+    const ONES: u64 = u64::MAX / 255;
+    while let Some(Ok(eight)) = bytes.get(at..at + 8).map(<[u8; 8]>::try_from) {
+        let eight = u64::from_le_bytes(eight);
+        // Sets the high bit of each byte below `bound`, which is at most 128. A borrow may mark bytes behind a true one too.
+        let below = |eight: u64, bound: u64| eight.wrapping_sub(ONES * bound) & !eight & (ONES * 128);
+        let is = |byte: u8| below(eight ^ (ONES * u64::from(byte)), 1);
+        let found = below(eight, 0x20) | is(b'"') | is(b'\\');
+        if found != 0 {
+            return at + found.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    let is_plain = |byte: &&u8| !matches!(byte, b'"' | b'\\' | 0..=0x1F);
+    at + bytes.get(at..).unwrap_or_default().iter().take_while(is_plain).count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ecmascript::canonical_text_of;
 
     fn compacted(text: &str) -> String {
         compact(text).unwrap().text.into_owned()
@@ -294,7 +377,57 @@ mod tests {
         let read = compact("{ \"a\" : { \"x\": 1 }, \"b\": [ ], \"a\": null }").unwrap();
         let members: Vec<_> =
             read.members.iter().map(|m| (&read.text[m.key.clone()], &read.text[m.value.clone()])).collect();
-        assert_eq!(members, [("\"a\"", "{\"x\":1}"), ("\"b\"", "[]"), ("\"a\"", "null")]);
+        assert_eq!(members, [("a", "{\"x\":1}"), ("b", "[]"), ("a", "null")]);
+    }
+
+    #[test]
+    fn what_is_called_canonical_is_what_ecmascript_prints() {
+        let canonical = r#"{"a":"x\n\"é","b":[1,-2.5,1e+21,{"a":{}}],"c":{"a":1},"":null}"#;
+        for (text, is_canonical) in [
+            (canonical, true),
+            (" { \"a\" : [ true ] } ", true),
+            (r#"{"a":1.0}"#, false),
+            (r#"[-0]"#, false),
+            (r#"[1E400]"#, false),
+            (r#"[1234567890123456789]"#, false),
+            (r#"{"a":"\/"}"#, false),
+            (r#"{"a":"\u0041"}"#, false),
+            (r#"{"a":1,"b":2,"a":3}"#, false),
+            (r#"[{"x":{"a":1,"a":{}}}]"#, false),
+            (r#"{"b":1,"1":2}"#, false),
+        ] {
+            let read = compact(text).unwrap();
+            assert_eq!(read.is_canonical, is_canonical, "{text}");
+            assert_eq!(canonical_text_of(&read.text) == read.text, is_canonical, "{text}");
+        }
+        let many: Vec<String> = (0..=MOST_COMPARED).map(|place| format!("\"k{place}\":1")).collect();
+        assert!(compact(&format!("{{{}}}", many[1..].join(","))).unwrap().is_canonical);
+        assert!(!compact(&format!("{{{}}}", many.join(","))).unwrap().is_canonical);
+    }
+
+    #[test]
+    fn the_plain_part_of_a_string_ends_at_the_first_special_byte() {
+        for length in 0..20 {
+            for (special, expected) in [
+                (b'"', true),
+                (b'\\', true),
+                (0, true),
+                (0x1F, true),
+                (b' ', false),
+                (0x7F, false),
+                (0xC3, false),
+            ] {
+                let mut bytes = vec![b'!'; length];
+                bytes.push(special);
+                bytes.extend(b"[]#\x80\xff\"\"");
+                assert_eq!(
+                    plain_end(&bytes, 0),
+                    if expected { length } else { length + 6 },
+                    "{length} {special}"
+                );
+            }
+        }
+        assert_eq!(plain_end(b"aaaaaaaa", 0), 8);
     }
 
     #[test]
@@ -329,7 +462,7 @@ mod tests {
     fn members_before_a_break_are_kept_and_half_ones_are_not() {
         let broken = compact("{\"a\": \"x\", \"b\": [1], \"c\": \"y").unwrap_err();
         let keys: Vec<_> = broken.before.members.iter().map(|m| &broken.before.text[m.key.clone()]).collect();
-        assert_eq!(keys, ["\"a\"", "\"b\""]);
+        assert_eq!(keys, ["a", "b"]);
     }
 
     #[test]

@@ -1,18 +1,16 @@
 //! Native bytes to a canonical event.
 
-use std::borrow::Cow;
-
 use herdbook_events::{
-    CanonicalEvent, Family, Field, FieldKind, Lineage, Payload, PayloadField,
+    CanonicalEvent, Family, Field,
     canonical::{for_each_member, read_text},
 };
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use crate::HOSTS;
-use crate::ecmascript::{canonical_text, decode_string};
-use crate::json::{Compact, compact};
-use crate::table::{Decode, HostTable, Identity, Layout, Mapping};
+use crate::ecmascript::canonical_text;
+use crate::json::compact;
+use crate::native::Native;
+use crate::table::{HostTable, Layout};
 
 /// What became of the bytes of one hook call.
 #[derive(Clone, Debug)]
@@ -44,6 +42,25 @@ pub struct Salvage {
 ///
 /// `native_event` is the name the hook was told as its argument, for hosts whose payload does not say it.
 pub fn project(host: &str, native_event: Option<&str>, body: &[u8]) -> Projected {
+    match read(host, native_event, body).and_then(|native| {
+        let event = native.to_event();
+        event.map_err(|error| Box::new(native.salvage(error.to_string(), body)))
+    }) {
+        Ok(event) => Projected::Event(Box::new(event)),
+        Err(salvage) => Projected::Unreadable(*salvage),
+    }
+}
+
+/// Reads one hook call of an adapter where it lies: [`project()`] up to the point where an event is made that owns its
+/// texts. To print it is several times cheaper than to make that event.
+///
+/// # Errors
+/// The body is no JSON object; what could be salvaged of it.
+pub fn read<'a>(
+    host: &'a str,
+    native_event: Option<&'a str>,
+    body: &'a [u8],
+) -> Result<Native<'a>, Box<Salvage>> {
     let (text, not_utf8) = match std::str::from_utf8(body) {
         Ok(text) => (text, None),
         Err(error) => {
@@ -57,48 +74,40 @@ pub fn project(host: &str, native_event: Option<&str>, body: &[u8]) -> Projected
         Ok(read) => (read, None),
         Err(broken) => (broken.before, Some(broken.error)),
     };
-    let native = Native::new(host, &read);
-    let error = match not_utf8 {
-        Some(at) => Some(format!("byte {} and what follows is not UTF-8", at + 1)),
-        None if broken.is_some() => broken,
-        None if !read.text.starts_with('{') => Some("the value is not an object".to_owned()),
-        None => None,
-    };
-    let whole = match error {
-        Some(error) => Err(error),
-        None => RawValue::from_string(read.text.to_string()).map_err(|error| error.to_string()),
-    };
-    match whole {
-        Ok(whole) => Projected::Event(Box::new(native.into_event(native_event, whole))),
-        Err(error) => Projected::Unreadable(Salvage {
-            error,
-            host: native.host.to_owned(),
-            session: native.first_text(native.identity().session),
-            native_event: native.event_name(native_event),
-            cwd: native.first_text(&["cwd"]),
-            text: String::from_utf8_lossy(body).into_owned(),
-        }),
+    let is_object = read.text.starts_with('{');
+    let native = Native::new(host, native_event, read);
+    match not_utf8 {
+        Some(at) => Err(format!("byte {} and what follows is not UTF-8", at + 1)),
+        None => match broken {
+            Some(broken) => Err(broken),
+            None if !is_object => Err("the value is not an object".to_owned()),
+            None => Ok(()),
+        },
     }
+    .map_err(|error| Box::new(native.salvage(error, body)))?;
+    Ok(native)
 }
 
 pub(crate) fn lower_hex(bytes: &[u8]) -> String {
-    let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or('0');
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+    let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        text.push(digit(byte >> 4));
+        text.push(digit(byte & 15));
+    }
+    text
 }
 
 /// Returns the idempotency key of the reference: SHA-256 in lower-case hex over `{"event","native","target"}` as
 /// ECMAScript prints it. It names content; two equal events have one key.
 pub fn idempotency_key(family: Family, native: &RawValue, host: &str) -> String {
+    key_of_canonical(family, &canonical_text(native), host)
+}
+
+/// The same, of a native object in its canonical text.
+pub(crate) fn key_of_canonical(family: Family, native: &str, host: &str) -> String {
     let mut hash = Sha256::new();
-    for part in [
-        "{\"event\":\"",
-        family.as_str(),
-        "\",\"native\":",
-        &canonical_text(native),
-        ",\"target\":\"",
-        host,
-        "\"}",
-    ] {
+    for part in ["{\"event\":\"", family.as_str(), "\",\"native\":", native, ",\"target\":\"", host, "\"}"] {
         hash.update(part);
     }
     lower_hex(&hash.finalize())
@@ -135,7 +144,11 @@ pub(crate) fn spelled<'a>(
 }
 
 /// Looks a key up inside the wrappers of an event, or beside them where it has none.
-fn lookup<'a>(layout: &Layout, key: &str, top: impl Fn(&str) -> Option<&'a str>) -> Option<&'a str> {
+pub(crate) fn lookup<'a>(
+    layout: &Layout,
+    key: &str,
+    top: impl Fn(&str) -> Option<&'a str>,
+) -> Option<&'a str> {
     let wrapped = layout.wrappers.iter().rev().filter_map(|wrapper| top(wrapper));
     let inside: Vec<&str> = wrapped.filter(|value| value.starts_with('{')).collect();
     let mut steps = key.split('.');
@@ -156,146 +169,4 @@ fn member<'a>(object: &'a str, key: &str) -> Option<&'a str> {
         }
     });
     found
-}
-
-/// The top-level members of a native object, and whose it is.
-struct Native<'a> {
-    host: &'a str,
-    table: Option<&'static HostTable>,
-    members: Vec<(Cow<'a, str>, &'a str)>,
-}
-
-impl<'a> Native<'a> {
-    fn new(adapter: &'a str, read: &'a Compact<'_>) -> Native<'a> {
-        let members: Vec<(Cow<'a, str>, &'a str)> = read
-            .members
-            .iter()
-            .map(|member| (key_text(&read.text[member.key.clone()]), &read.text[member.value.clone()]))
-            .collect();
-        let is_marked =
-            |table: &&&HostTable| table.mark.is_some_and(|mark| members.iter().any(|(key, _)| key == mark));
-        if let Some(table) = HOSTS.iter().find(is_marked) {
-            return Native { host: table.host, table: Some(table), members };
-        }
-        Native { host: adapter, table: crate::table(adapter), members }
-    }
-
-    /// Returns a top-level member's value; of repeated members the last one counts, as in ECMAScript.
-    fn top(&self, key: &str) -> Option<&'a str> {
-        self.members.iter().rev().find(|(name, _)| name == key).map(|(_, value)| *value)
-    }
-
-    /// Returns the value under a key as the host lays its keys out, and the key as it is spelled here.
-    fn get(&self, key: &'static str) -> Option<(&'static str, &'a str)> {
-        let layout = self.table.map_or(&Layout::FLAT, |table| &table.layout);
-        let spelled = |key: &'static str| Some((key, self.within(layout, key)?));
-        spelled(key).or_else(|| spelled(layout.respelled(key)?))
-    }
-
-    fn within(&self, layout: &Layout, key: &str) -> Option<&'a str> {
-        if layout.wrappers.is_empty() || self.table.is_some_and(|table| table.is_common(key)) {
-            return self.top(key);
-        }
-        lookup(layout, key, |name| self.top(name))
-    }
-
-    fn identity(&self) -> &'static Identity {
-        self.table.map_or(&Identity::UNKNOWN_HOST, |table| &table.identity)
-    }
-
-    /// Returns the first non-empty text under one of these keys.
-    fn first_text(&self, keys: &[&'static str]) -> Option<String> {
-        keys.iter().filter_map(|key| text_of(self.get(key)?.1)).find(|text| !text.is_empty())
-    }
-
-    fn event_name(&self, argument: Option<&str>) -> Option<String> {
-        // Beside the wrappers, if there are any: a member of an argument may have the same name.
-        let told = self.identity().event.iter().filter_map(|key| text_of(self.top(key)?));
-        told.into_iter().find(|text| !text.is_empty()).or_else(|| argument.map(str::to_owned))
-    }
-
-    fn into_event(self, argument: Option<&str>, whole: Box<RawValue>) -> CanonicalEvent {
-        let name = self.event_name(argument);
-        let contract = self.table.zip(name.as_deref()).and_then(|(table, name)| table.event(name));
-        let family = contract.and_then(|contract| contract.family);
-        let fields = family.map_or(&[][..], Family::fields);
-        let payload = fields
-            .iter()
-            .filter_map(|field| Some((*field, self.read_field(contract?.mapping(*field)?)?)))
-            .collect();
-        let identity = self.identity();
-        CanonicalEvent {
-            event: family,
-            host: self.host.to_owned(),
-            idempotency_key: family.map(|family| idempotency_key(family, &whole, self.host)),
-            native_event: name,
-            payload: Payload::new(payload),
-            native: whole,
-            lineage: Lineage {
-                turn: self.first_text(identity.turn),
-                agent: self.first_text(identity.agent),
-                parent: self.first_text(identity.parent),
-            },
-            session: self.first_text(identity.session),
-        }
-    }
-
-    /// Reads one payload field; nothing where the host did not send it or sent another shape.
-    fn read_field(&self, mapping: &Mapping) -> Option<PayloadField> {
-        let (native_key, native) = self.get(mapping.key)?;
-        let value = decode(native, mapping.decode)?;
-        if !has_shape(&value, mapping.field) {
-            return None;
-        }
-        let value = RawValue::from_string(value.into_owned()).ok()?;
-        Some(PayloadField { value, native_key })
-    }
-}
-
-/// Returns a key's text; almost all keys have no escapes.
-fn key_text(quoted: &str) -> Cow<'_, str> {
-    if quoted.contains('\\') {
-        return Cow::Owned(text_of(quoted).unwrap_or_default());
-    }
-    Cow::Borrowed(&quoted[1..quoted.len() - 1])
-}
-
-/// Reads a JSON string.
-pub(crate) fn text_of(value: &str) -> Option<String> {
-    if !value.contains('\\') {
-        return value.strip_prefix('"')?.strip_suffix('"').map(str::to_owned);
-    }
-    read_text(serde_json::from_str::<&RawValue>(value).ok()?)
-}
-
-fn decode(native: &str, decode: Decode) -> Option<Cow<'_, str>> {
-    match decode {
-        Decode::None => Some(Cow::Borrowed(native)),
-        Decode::JsonString => {
-            if !native.starts_with('"') {
-                return None;
-            }
-            let text = decode_string(native);
-            let parsed = text.as_deref().and_then(|text| Some(compact(text).ok()?.text.into_owned()));
-            Some(parsed.map_or(Cow::Borrowed(native), Cow::Owned))
-        }
-        Decode::PositiveCount => {
-            let number: f64 = serde_json::from_str(native).ok()?;
-            Some(Cow::Borrowed(if number > 0.0 { "true" } else { "false" }))
-        }
-    }
-}
-
-/// Says whether a value has the JSON shape of a field's kind.
-fn has_shape(value: &str, field: Field) -> bool {
-    let is_string = value.starts_with('"');
-    match field.kind() {
-        FieldKind::Boolean => matches!(value, "true" | "false"),
-        FieldKind::Json => true,
-        FieldKind::NullableString => is_string || value == "null",
-        FieldKind::String => is_string,
-        FieldKind::StringArray => serde_json::from_str::<Vec<&RawValue>>(value)
-            .is_ok_and(|items| items.iter().all(|item| item.get().starts_with('"'))),
-        FieldKind::Trigger => matches!(text_of(value).as_deref(), Some("manual" | "auto")),
-    }
 }

@@ -2,10 +2,8 @@
 
 use std::io::{self, BufRead, BufReader};
 
-use herdbook_events::{CanonicalEvent, Family, Lineage, Payload};
-use herdbook_hosts::{Projected, faults, news, project};
-use serde::Serialize;
-use serde_json::value::RawValue;
+use herdbook_events::CanonicalEvent;
+use herdbook_hosts::{Projected, faults, news, project, read};
 
 use super::Context;
 use crate::error::Problem;
@@ -30,35 +28,6 @@ pub struct Args {
     check: bool,
 }
 
-/// One line of output.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct CanonicalLine<'a> {
-    event: Option<&'static str>,
-    host: &'a str,
-    native_event: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    idempotency_key: Option<&'a str>,
-    payload: &'a Payload,
-    native: &'a RawValue,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lineage: Option<&'a Lineage>,
-}
-
-impl<'a> CanonicalLine<'a> {
-    fn of(event: &'a CanonicalEvent) -> CanonicalLine<'a> {
-        CanonicalLine {
-            event: event.event.map(Family::as_str),
-            host: &event.host,
-            native_event: event.native_event.as_deref(),
-            idempotency_key: event.idempotency_key.as_deref(),
-            payload: &event.payload,
-            native: &event.native,
-            lineage: (event.lineage != Lineage::default()).then_some(&event.lineage),
-        }
-    }
-}
-
 /// Reads stdin to its end.
 ///
 /// # Errors
@@ -69,7 +38,7 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     }
     let mut input = BufReader::new(io::stdin().lock());
     let (mut number, mut lines, mut bad) = (0u64, 0u64, 0u64);
-    let mut line = Vec::new();
+    let (mut line, mut printed) = (Vec::new(), String::new());
     loop {
         line.clear();
         // A person who types, or a producer that waits for our answer, sees each line before we read the next.
@@ -85,17 +54,22 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
             continue;
         }
         lines += 1;
-        match project(&args.host, args.event.as_deref(), text) {
-            Projected::Event(event) => {
-                context.printer.json(&CanonicalLine::of(&event))?;
-                if args.check {
-                    warn(context.printer, number, &event);
-                }
+        match read(&args.host, args.event.as_deref(), text) {
+            Ok(native) => {
+                printed.clear();
+                native.write_line(&mut printed);
+                context.printer.json_text(&printed)?;
             }
-            Projected::Unreadable(salvage) => {
+            Err(salvage) => {
                 bad += 1;
                 complain(context.printer, number, &salvage.error);
+                continue;
             }
+        }
+        if args.check
+            && let Projected::Event(event) = project(&args.host, args.event.as_deref(), text)
+        {
+            warn(context.printer, number, &event);
         }
     }
     if bad > 0 { Err(Problem::BadLines { bad, lines }) } else { Ok(Exit::Ok) }

@@ -4,6 +4,7 @@ mod body;
 mod extract;
 mod hooks;
 mod report;
+mod routes;
 mod stats;
 mod stream;
 mod trail;
@@ -28,6 +29,7 @@ use tokio::sync::{Semaphore, watch};
 use tower_service::Service;
 
 use crate::agents::Agents;
+use crate::answering::Answering;
 use crate::attention::Source;
 use crate::core::{Core, Counters, Refused};
 
@@ -36,6 +38,7 @@ const KEEP_TIME: Duration = Duration::from_secs(2);
 
 /// What the handlers look at.
 pub(crate) struct App {
+    pub answering: Arc<Answering>,
     pub core: Core,
     pub store: Arc<Store>,
     pub told: Arc<Source>,
@@ -80,6 +83,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/v1/sessions/{key}", get(v1::session))
         .route("/v1/sessions/{key}/why", get(v1::why))
         .route("/v1/agents", get(v1::agents))
+        .route("/v1/routes", get(routes::routes))
         .route("/v1/stats", get(stats::get_stats))
         .route("/metrics", get(stats::get_metrics))
         .route("/v1/attention", get(stream::attention))

@@ -1,11 +1,14 @@
 //! What OpenCode's events say about waiting (host notes 5 to 7, recordings of 1.18.33). Requests and answers carry ids.
 
+use std::borrow::Cow;
+
 use herdbook_events::observation::{Signal, ToolUse, WaitKind};
 use herdbook_events::{CanonicalEvent, Origin, SessionKey};
 use serde::Deserialize;
 
+use crate::native::text_of;
 use crate::observe::{Reading, TURN_OVER, bounded, describe, first_of, tool_use};
-use crate::project::{native_at, text_of};
+use crate::project::native_at;
 
 /// The tool that runs a subagent in a child session.
 const AGENT_TOOLS: &[&str] = &["task"];
@@ -43,7 +46,7 @@ fn signals(event: &CanonicalEvent, name: &str) -> Vec<Signal> {
 }
 
 fn text(event: &CanonicalEvent, key: &str) -> Option<String> {
-    native_at(event, key).and_then(text_of).filter(|text| !text.is_empty())
+    native_at(event, key).and_then(text_of).filter(|text| !text.is_empty()).map(Cow::into_owned)
 }
 
 /// The tool call a request is about, where it says so: newer servers under `tool`, older ones beside.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use herdbook_events::{CanonicalEvent, Family};
-use herdbook_hosts::{Decode, HOSTS, Projected, canonical_text, project, table};
+use herdbook_hosts::{Decode, HOSTS, Projected, canonical_text, project, read, table};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -21,11 +21,17 @@ struct Captured<'a> {
     native: &'a RawValue,
 }
 
-fn projected(host: &str, native: &RawValue) -> CanonicalEvent {
-    match project(host, None, native.get().as_bytes()) {
+/// Projects what was captured. The line that is written without making an event is what the event serializes as.
+fn projected(host: &str, name: Option<&str>, native: &RawValue) -> CanonicalEvent {
+    let body = native.get().as_bytes();
+    let event = match project(host, name, body) {
         Projected::Event(event) => *event,
         Projected::Unreadable(salvage) => panic!("{}: {}", salvage.error, native.get()),
-    }
+    };
+    let mut line = String::from("before ");
+    read(host, name, body).unwrap().write_line(&mut line);
+    assert_eq!(line.strip_prefix("before "), Some(serde_json::to_string(&event).unwrap().as_str()));
+    event
 }
 
 /// The keys of a native object as a person would look them up: what its host wraps is spread out, the last wrapper last,
@@ -99,7 +105,7 @@ fn all_captured_envelopes_project_as_the_tables_say() {
     let (mut envelopes, mut fields, mut keys, mut equal_keys) = (0, 0, 0, 0);
     for line in lines(shared.join("captures"), &["claude", "codex", "cursor"]) {
         let captured: Captured = serde_json::from_str(&line).unwrap();
-        let event = projected(&captured.host, captured.native);
+        let event = projected(&captured.host, None, captured.native);
         assert_eq!(event.host, captured.host);
         assert_eq!(event.native_event.as_deref(), Some(captured.native_event.as_str()));
         assert_eq!(event.event.map(Family::as_str), captured.family.as_deref());
@@ -154,9 +160,7 @@ fn every_envelope_of_every_host_projects_field_by_field() {
             let told: Told = serde_json::from_str(line).unwrap();
             let Some(native) = told.native else { continue };
             let name = told.argv.iter().find_map(|argument| argument.strip_prefix("event:"));
-            let Projected::Event(event) = project(table.host, name, native.get().as_bytes()) else {
-                panic!("{line}")
-            };
+            let event = projected(table.host, name, native);
             assert_eq!(event.host, table.host);
             assert!(event.session.is_some(), "{line}");
             let value: Value = serde_json::from_str(native.get()).unwrap();

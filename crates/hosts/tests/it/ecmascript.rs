@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use herdbook_events::Family;
-use herdbook_hosts::{HOSTS, HostTable, NativeEvent, Projected, canonical_text, project};
+use herdbook_hosts::{HOSTS, HostTable, NativeEvent, Projected, canonical_text, project, read};
 use serde_json::value::RawValue;
 
 const TEXTS: usize = 20_000;
@@ -205,6 +205,9 @@ fn keys_of_random_envelopes_are_the_references() {
         // A random key may have been a name of its own.
         let Some(family) = projected.event.map(Family::as_str) else { continue };
         asked.push(format!("{family}\u{1f}{}\u{1f}{native}", projected.host));
+        let mut line = String::new();
+        read(table.host, Some(event.name), native.as_bytes()).unwrap().write_line(&mut line);
+        assert_eq!(line, serde_json::to_string(&projected).unwrap());
         ours.push(projected.idempotency_key.unwrap());
     }
     let Some(theirs) = node("keys_of_random_envelopes_are_the_references", KEY_SCRIPT, &asked) else {

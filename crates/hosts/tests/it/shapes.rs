@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use herdbook_events::{CanonicalEvent, Family, Field};
-use herdbook_hosts::{MAX_DEPTH, Projected, Salvage, cwd, project};
+use herdbook_hosts::{MAX_DEPTH, Projected, Salvage, cwd, project, read};
 
 fn event(host: &str, body: impl AsRef<[u8]>) -> CanonicalEvent {
     match project(host, None, body.as_ref()) {
@@ -354,7 +354,9 @@ fn any_cut_and_any_changed_byte_gives_an_answer() {
             changed[at] = byte;
             if let Projected::Event(event) = project("cursor", None, &changed) {
                 assert!(serde_json::from_str::<&serde_json::value::RawValue>(event.native.get()).is_ok());
-                assert!(serde_json::to_string(&event).is_ok());
+                let mut line = String::new();
+                read("cursor", None, &changed).unwrap().write_line(&mut line);
+                assert_eq!(serde_json::to_string(&event).unwrap(), line);
             }
         }
     }
