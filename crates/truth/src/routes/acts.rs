@@ -6,7 +6,11 @@ use super::live::{Act, Script};
 use super::scene::{HOSTS, Mode};
 
 const fn script(id: &'static str, text: &'static str, toml: &'static str) -> Script {
-    Script { id, text, toml }
+    Script { id, text, toml, fails: false }
+}
+
+const fn failing(id: &'static str, text: &'static str, toml: &'static str) -> Script {
+    Script { id, text, toml, fails: true }
 }
 
 const NOTHING: Script = script("tool/before/nothing", "#!/bin/sh\nexec cat >/dev/null\n", "");
@@ -46,15 +50,15 @@ const GO_ON: Script = script(
     "",
 );
 /// It crashes, says something that is none of its business, and leaves a child behind that holds its output open.
-const CRASH: Script = script(
+const CRASH: Script = failing(
     "tool/before/crash",
     "#!/bin/sh\necho 'herdbook: {broken'\necho 'herdbook: hook failed' >&2\nsleep 100 &\nkill -SEGV $$\n",
     "",
 );
-const HANG: Script = script("tool/before/hang", "#!/bin/sh\nsleep 100\n", "timeout_ms = 1000\n");
-const CLOSED: Script = script("tool/before/closed", "#!/bin/sh\nexit 3\n", "fail = \"closed\"\n");
+const HANG: Script = failing("tool/before/hang", "#!/bin/sh\nsleep 100\n", "timeout_ms = 1000\n");
+const CLOSED: Script = failing("tool/before/closed", "#!/bin/sh\nexit 3\n", "fail = \"closed\"\n");
 const CLOSED_HANG: Script =
-    script("tool/before/closed", "#!/bin/sh\nsleep 100\n", "fail = \"closed\"\ntimeout_ms = 1000\n");
+    failing("tool/before/closed", "#!/bin/sh\nsleep 100\n", "fail = \"closed\"\ntimeout_ms = 1000\n");
 
 const IN_SHELL: Script = script(
     "tool/before/no-force-push.sh",

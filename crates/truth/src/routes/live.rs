@@ -23,6 +23,8 @@ pub struct Script {
     pub text: &'static str,
     /// What stands beside it.
     pub toml: &'static str,
+    /// It fails whenever it is run.
+    pub fails: bool,
 }
 
 /// A client, the routes that see it, and what must be seen of it.
@@ -89,7 +91,7 @@ pub fn play(act: &Act, places: &Places) -> Result<Shown, String> {
         amiss.extend(traces::on_screen(act.host, &out, &drawn, &seen));
         amiss.extend(traces::in_context(&out));
     }
-    amiss.extend(unheard(&herd, act));
+    amiss.extend(unheard(&herd, act)?);
     let requests = lines::read(&out.join("mock.ndjson"), usize::MAX);
     let step_ms = crate::latency::steps(&requests).first().copied();
     Ok(Shown { facts, step_ms, dialog: dialog(act.host, &out), amiss })
@@ -140,11 +142,22 @@ pub(super) fn before(herd: &Herd, programs: &Path, host: &str) -> String {
     )
 }
 
-/// Says when no call of the client was heard at all: then a route that does nothing shows nothing.
-fn unheard(herd: &Herd, act: &Act) -> Option<String> {
-    let is_heard =
-        herd.client.hooks().is_ok_and(|hooks| hooks.hosts.iter().any(|sent| sent.host == act.host));
-    (!is_heard).then(|| "no hook of ours was called".to_owned())
+/// Says when no call of the client was heard, or a route was not run: what does nothing then shows nothing.
+fn unheard(herd: &Herd, act: &Act) -> Result<Vec<String>, String> {
+    let say = |error: herdbook_api::client::ClientError| error.to_string();
+    let mut words = Vec::new();
+    if !herd.client.hooks().map_err(say)?.hosts.iter().any(|sent| sent.host == act.host) {
+        words.push("no hook of ours was called".to_owned());
+    }
+    let routes = herd.client.routes().map_err(say)?.items;
+    for script in act.scripts {
+        let ran = routes.iter().find(|route| route.id == script.id);
+        match ran.map(|route| (route.runs, route.failed)) {
+            Some((1.., failed)) if (failed > 0) == script.fails => {}
+            ran => words.push(format!("{}: of its runs so many failed: {ran:?}", script.id)),
+        }
+    }
+    Ok(words)
 }
 
 /// The lines of the screen from the dialog's question on, as the human sees it before he answers.
