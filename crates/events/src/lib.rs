@@ -1,10 +1,11 @@
-//! The vocabularies of Herdbook as types: canonical hook events, the four normalized attention events,
+//! The vocabularies of Herdbook as types: canonical hook events, the four normalized attention events, session events,
 //! observations (what a canonical event says about waiting), program status, ids.
 //!
 //! It parses, prints and classifies. It never reads a clock, a file or the environment.
 //! Start with [`canonical::CanonicalEvent`], then [`observation::Observation`], then [`normalized::NormalizedEvent`].
 
 pub mod canonical;
+pub mod catalog;
 pub mod detected;
 pub mod ids;
 pub mod normalized;
