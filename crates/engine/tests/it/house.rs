@@ -10,6 +10,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("attention", &["events"]),
     ("redact", &[]),
     ("engine", &["events", "hosts", "attention", "redact"]),
+    ("story", &["events"]),
     ("log", &[]),
     ("wire", &[]),
     ("machine", &[]),
@@ -22,7 +23,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// Rooms that do no IO and read no clock, environment or terminal.
-const PURE: [&str; 5] = ["events", "hosts", "attention", "redact", "engine"];
+const PURE: [&str; 6] = ["events", "hosts", "attention", "redact", "engine", "story"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

@@ -1,6 +1,7 @@
 //! The members of an object, none lost.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{MapAccess, Visitor};
@@ -36,8 +37,8 @@ impl<'a> Members<'a> {
 
     /// Returns the keys that stand there a second time.
     pub fn repeated(&self) -> impl Iterator<Item = &str> {
-        let is_repeated = |at: &usize| self.members[..*at].iter().any(|(key, _)| *key == self.members[*at].0);
-        (1..self.members.len()).filter(is_repeated).map(|at| self.members[at].0.as_ref())
+        let mut seen = HashSet::new();
+        self.members.iter().map(|(key, _)| key.as_ref()).filter(move |key| !seen.insert(*key))
     }
 }
 

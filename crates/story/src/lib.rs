@@ -1,0 +1,10 @@
+//! What a session log says: canonical text of payloads (CJ-1), the rules a log must keep, the model history that its
+//! events give, and what a resumed session adds.
+//!
+//! It folds lines that are handed to it. It never reads a clock, a file or the environment, and it never guesses: where
+//! a log does not say what the model saw, there is a refusal with the place.
+//! Start with [`check::Checker`], then [`history::History`].
+
+pub mod canonical;
+
+pub use canonical::canonical;
