@@ -3,8 +3,15 @@
 //!
 //! It folds lines that are handed to it. It never reads a clock, a file or the environment, and it never guesses: where
 //! a log does not say what the model saw, there is a refusal with the place.
-//! Start with [`check::Checker`], then [`history::History`].
+//! Start with [`history::History`].
 
 pub mod canonical;
+pub mod history;
+pub mod line;
+mod print;
+pub mod template;
 
 pub use canonical::canonical;
+pub use history::{History, Refusal};
+pub use line::{Line, Unreadable};
+pub use template::Templates;

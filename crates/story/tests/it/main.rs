@@ -1,0 +1,12 @@
+//! Tests of canonical text, history, rules and resumption against the shared example and logs of our own.
+
+#[cfg(test)]
+mod canonical;
+#[cfg(test)]
+mod history;
+#[cfg(test)]
+mod oracle;
+#[cfg(test)]
+mod shared;
+#[cfg(test)]
+mod writer;
