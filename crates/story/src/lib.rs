@@ -3,15 +3,17 @@
 //!
 //! It folds lines that are handed to it. It never reads a clock, a file or the environment, and it never guesses: where
 //! a log does not say what the model saw, there is a refusal with the place.
-//! Start with [`history::History`].
+//! Start with [`check::Checker`], then [`history::History`].
 
 pub mod canonical;
+pub mod check;
 pub mod history;
 pub mod line;
 mod print;
 pub mod template;
 
 pub use canonical::canonical;
+pub use check::{Checker, Finding, Level, Options, Profile, Rule, Standing};
 pub use history::{History, Refusal};
 pub use line::{Line, Unreadable};
 pub use template::Templates;

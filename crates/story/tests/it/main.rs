@@ -5,7 +5,11 @@ mod canonical;
 #[cfg(test)]
 mod history;
 #[cfg(test)]
+mod mutations;
+#[cfg(test)]
 mod oracle;
+#[cfg(test)]
+mod rules;
 #[cfg(test)]
 mod shared;
 #[cfg(test)]

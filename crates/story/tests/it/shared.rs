@@ -16,3 +16,6 @@ pub fn catalog(test: &str, name: &str) -> Option<String> {
 
 /// The example log of this repository.
 pub const OWN_EXAMPLE: &str = include_str!("example.jsonl");
+
+/// Another one: phases, a granted permission, a process, a resumption, a subtask.
+pub const OWN_WORKFLOW: &str = include_str!("workflow.jsonl");

@@ -1,0 +1,225 @@
+//! The envelope: rules E1 to E9.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use herdbook_events::Ulid;
+use herdbook_events::catalog::{Class, Durable, Event, EventType, Kind, Members, Shaped, faults};
+use serde_json::value::RawValue;
+
+use crate::canonical::canonical;
+use crate::check::checker::Checker;
+use crate::check::rules::{Profile, Rule};
+use crate::line::LINE_VERSION;
+
+/// The clock may go back so far without a word, in milliseconds.
+const CLOCK_SLACK_MS: i64 = 5_000;
+
+/// What is remembered of all lines.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    pub count: u64,
+    /// The highest seq so far.
+    pub last_seq: u64,
+    pub session_id: Option<String>,
+    /// The id of this line.
+    pub id: Option<String>,
+    /// A digest of what stands under each id.
+    contents: HashMap<Ulid, u64>,
+    last_id: Option<Ulid>,
+    last_ts: Option<i64>,
+}
+
+impl Checker {
+    /// Looks at the envelope and the shape of the payload. It returns the type and what the payload says, as far as both
+    /// can be told; nothing for a line that must not count.
+    pub(super) fn look_at_line(&mut self, line: &str) -> Option<(EventType, Option<Event>)> {
+        self.lines.count += 1;
+        self.found.seq = self.lines.last_seq + 1;
+        let line = herdbook_events::replace_lone_surrogates(line);
+        let members = match Members::read(&line) {
+            Ok(members) => members,
+            Err(error) => {
+                self.lines.last_seq += 1;
+                self.found.add(Rule::E8, "", format!("the line is no JSON object: {error}"));
+                return None;
+            }
+        };
+        self.look_at_seq(members.read_as("seq"));
+        for repeated in members.repeated() {
+            self.found.add(rule_of(repeated), repeated, "stands in the envelope twice");
+        }
+        let is_readable = self.look_at_version(&members);
+        self.look_at_session(members.read_as("sessionId"));
+        self.look_at_ts(members.read_as("ts"));
+        if !is_readable {
+            self.look_at_id(members.read_as("id"), &members, None);
+            return None;
+        }
+        if members.get("parentId").is_some() {
+            self.found.add(Rule::E6, "parentId", "must be absent while v is 1");
+        }
+        self.look_for_extras(&members);
+        let event_type = self.look_at_type(members.read_as("type"));
+        let payload = self.payload(&members, event_type);
+        if !self.look_at_id(members.read_as("id"), &members, payload.as_deref()) {
+            return None;
+        }
+        let event_type = event_type?;
+        let event = payload.and_then(|payload| self.event(event_type, &payload));
+        if self.lines.count == 1 && event_type != EventType::SessionStarted {
+            self.found.add(Rule::S1, "type", "the first line must be session.started");
+        }
+        Some((event_type, event))
+    }
+
+    fn look_at_seq(&mut self, seq: Option<u64>) {
+        let expected = self.lines.last_seq + 1;
+        match seq {
+            None => self.found.add(Rule::E4, "seq", "is missing or no whole number"),
+            Some(seq) => {
+                self.found.seq = seq;
+                if seq != expected {
+                    let hint = if seq == 0 { "; an import renumbers a log that starts at 0" } else { "" };
+                    self.found.add(Rule::E4, "seq", format!("is {seq}, must be {expected}{hint}"));
+                }
+            }
+        }
+        // After a line out of order the next one is held against the highest.
+        self.lines.last_seq = seq.unwrap_or(expected).max(self.lines.last_seq);
+    }
+
+    fn look_at_version(&mut self, members: &Members<'_>) -> bool {
+        let version: Option<u64> = members.read_as("v");
+        match version {
+            Some(LINE_VERSION) => return true,
+            Some(version) => {
+                self.found.add(
+                    Rule::E1,
+                    "v",
+                    format!("is {version}, must be {LINE_VERSION}; the line is not read"),
+                );
+            }
+            None => self.found.add(Rule::E1, "v", format!("is missing, must be {LINE_VERSION}")),
+        }
+        version.is_none()
+    }
+
+    fn look_at_session(&mut self, session_id: Option<String>) {
+        let Some(session_id) = session_id.filter(|id| !id.is_empty()) else {
+            return self.found.add(Rule::E3, "sessionId", "is missing or empty");
+        };
+        match &self.lines.session_id {
+            None => self.lines.session_id = Some(session_id),
+            Some(first) if *first == session_id => {}
+            Some(first) => {
+                self.found.add(Rule::E3, "sessionId", format!("is '{session_id}', this log is '{first}'"));
+            }
+        }
+    }
+
+    fn look_at_ts(&mut self, ts: Option<i64>) {
+        let Some(ts) = ts.filter(|ts| *ts > 0) else {
+            return self.found.add(Rule::E5, "ts", "must be a positive whole number, Unix milliseconds");
+        };
+        if let Some(back) = self.lines.last_ts.map(|last| last - ts).filter(|back| *back > CLOCK_SLACK_MS) {
+            self.found.add(Rule::E5, "ts", format!("is {back} ms before the line before it"));
+        }
+        self.lines.last_ts = Some(ts);
+    }
+
+    fn look_for_extras(&mut self, members: &Members<'_>) {
+        let Kind::Object { fields, .. } = Durable::KIND else { return };
+        for (name, _) in members.iter() {
+            if !fields.iter().any(|field| field.name == name) {
+                self.found.warn(Rule::E8, name, "is no member of the envelope; it is kept");
+            }
+        }
+    }
+
+    fn look_at_type(&mut self, name: Option<String>) -> Option<EventType> {
+        let Some(name) = name else {
+            self.found.add(Rule::E7, "type", "is missing or no string");
+            return None;
+        };
+        match EventType::parse(&name) {
+            Some(known) if known.class() == Class::Durable => return Some(known),
+            Some(_) => self.found.add(Rule::E7, "type", format!("{name} is ephemeral and never in a log")),
+            None => self.found.add(Rule::E7, "type", format!("'{name}' is not in the catalog")),
+        }
+        None
+    }
+
+    /// Returns the canonical text of the payload, which must be an object.
+    fn payload(&mut self, members: &Members<'_>, event_type: Option<EventType>) -> Option<Box<RawValue>> {
+        let payload = members.get("payload").filter(|payload| payload.get().starts_with('{'));
+        let Some(payload) = payload else {
+            if event_type.is_some() {
+                self.found.add(Rule::E8, "payload", "is missing or no object");
+            }
+            return None;
+        };
+        match canonical(payload.get()) {
+            Ok(text) => RawValue::from_string(text).ok(),
+            Err(error) => {
+                self.found.add(Rule::E8, "payload", error.to_string());
+                None
+            }
+        }
+    }
+
+    fn event(&mut self, event_type: EventType, payload: &RawValue) -> Option<Event> {
+        for fault in faults(&event_type.kind(), payload, self.options.lists) {
+            if fault.extra {
+                self.found.warn(Rule::E8, &fault.field, fault.message);
+            } else {
+                self.found.add(Rule::E8, &fault.field, fault.message);
+            }
+        }
+        Event::read(event_type, payload).ok()
+    }
+
+    /// Returns false for a line that stands there already: it counts once.
+    fn look_at_id(&mut self, id: Option<String>, members: &Members<'_>, payload: Option<&RawValue>) -> bool {
+        self.lines.id.clone_from(&id);
+        let Some(id) = id.as_deref().and_then(Ulid::parse) else {
+            self.found.add(Rule::E2, "id", "must be a ULID: 26 characters, the first 0 to 7");
+            return true;
+        };
+        let mut hasher = DefaultHasher::new();
+        let payload = payload.or(members.get("payload"));
+        (members.get("type").map(RawValue::get), payload.map(RawValue::get)).hash(&mut hasher);
+        let content = hasher.finish();
+        match self.lines.contents.insert(id, content) {
+            Some(earlier) if earlier == content => {
+                self.found.add(Rule::E2, "id", "duplicate: an earlier line has this id and says the same");
+                return false;
+            }
+            Some(_) => {
+                self.found.add(Rule::E2, "id", "conflict: an earlier line has this id and says otherwise")
+            }
+            None => {
+                let is_ours = self.options.profile == Profile::Native && members.get("src").is_none();
+                if is_ours && self.lines.last_id.is_some_and(|last| id < last) {
+                    self.found.add(Rule::E9, "id", "is below the id of an earlier line");
+                }
+            }
+        }
+        self.lines.last_id = self.lines.last_id.max(Some(id));
+        true
+    }
+}
+
+/// The rule of a member of the envelope.
+fn rule_of(member: &str) -> Rule {
+    match member {
+        "v" => Rule::E1,
+        "id" => Rule::E2,
+        "sessionId" => Rule::E3,
+        "seq" => Rule::E4,
+        "ts" => Rule::E5,
+        "parentId" => Rule::E6,
+        "type" => Rule::E7,
+        _ => Rule::E8,
+    }
+}
