@@ -10,10 +10,12 @@ pub mod check;
 pub mod history;
 pub mod line;
 mod print;
+pub mod resume;
 pub mod template;
 
 pub use canonical::canonical;
 pub use check::{Checker, Finding, Level, Options, Profile, Rule, Standing};
 pub use history::{History, Refusal};
 pub use line::{Line, Unreadable};
+pub use resume::{CannotResume, Offer, resume};
 pub use template::Templates;

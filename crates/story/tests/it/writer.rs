@@ -1,6 +1,6 @@
 //! Writes logs for tests: gapless, with ids that rise.
 
-use herdbook_events::UlidGenerator;
+use herdbook_events::{Ulid, UlidGenerator};
 use herdbook_story::{Line, canonical};
 use serde_json::{Value, json};
 
@@ -14,14 +14,24 @@ impl Writer {
         Writer { lines: Vec::new(), ids: UlidGenerator::new(1, None) }
     }
 
+    /// Goes on behind the first lines of a log.
+    pub fn behind(log: &str, lines: usize) -> Writer {
+        let lines: Vec<String> = log.lines().take(lines).map(str::to_owned).collect();
+        let last = lines.iter().filter_map(|line| Ulid::parse(value(line)["id"].as_str()?)).max();
+        Writer { lines, ids: UlidGenerator::new(1, last) }
+    }
+
     /// Appends an event and returns its id.
     pub fn write(&mut self, event_type: &str, payload: Value) -> String {
         let seq = self.seq() + 1;
-        let ts = 1_767_225_600_000 + seq * 250;
+        let first = self.lines.first().map(|line| value(line));
+        let session = first.as_ref().map_or("demo", |first| first["sessionId"].as_str().unwrap());
+        let start = first.as_ref().map_or(1_767_225_600_000, |first| first["ts"].as_u64().unwrap());
+        let ts = start + seq * 250;
         let id = self.ids.generate(ts).to_string();
         let payload = canonical(&payload.to_string()).unwrap();
         self.lines.push(format!(
-            r#"{{"v":1,"id":"{id}","sessionId":"demo","seq":{seq},"ts":{ts},"type":"{event_type}","payload":{payload}}}"#
+            r#"{{"v":1,"id":"{id}","sessionId":"{session}","seq":{seq},"ts":{ts},"type":"{event_type}","payload":{payload}}}"#
         ));
         id
     }
