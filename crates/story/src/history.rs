@@ -122,7 +122,7 @@ impl History {
         if let Some(refused) = &self.refused {
             return Err(refused.clone());
         }
-        let applied = if line.seq == self.last_seq + 1 {
+        let applied = if Some(line.seq) == self.last_seq.checked_add(1) {
             line.event().map_err(|error| error.to_string()).and_then(|event| self.take(line, event))
         } else {
             Err(format!("the line after seq {} is missing", self.last_seq))

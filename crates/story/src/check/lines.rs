@@ -19,8 +19,10 @@ const CLOCK_SLACK_MS: i64 = 5_000;
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     pub count: u64,
-    /// The highest seq so far.
+    /// The seq of the line before.
     pub last_seq: u64,
+    /// What this line may be instead of the one behind `last_seq`, where the line before had a wrong number.
+    other_seq: Option<u64>,
     pub session_id: Option<String>,
     /// The id of this line.
     pub id: Option<String>,
@@ -35,12 +37,12 @@ impl Checker {
     /// can be told; nothing for a line that must not count.
     pub(super) fn look_at_line(&mut self, line: &str) -> Option<(EventType, Option<Event>)> {
         self.lines.count += 1;
-        self.found.seq = self.lines.last_seq + 1;
+        self.found.seq = self.lines.last_seq.saturating_add(1);
         let line = herdbook_events::replace_lone_surrogates(line);
         let members = match Members::read(&line) {
             Ok(members) => members,
             Err(error) => {
-                self.lines.last_seq += 1;
+                self.lines.last_seq = self.found.seq;
                 self.found.add(Rule::E8, "", format!("the line is no JSON object: {error}"));
                 return None;
             }
@@ -74,19 +76,23 @@ impl Checker {
     }
 
     fn look_at_seq(&mut self, seq: Option<u64>) {
-        let expected = self.lines.last_seq + 1;
-        match seq {
-            None => self.found.add(Rule::E4, "seq", "is missing or no whole number"),
-            Some(seq) => {
-                self.found.seq = seq;
-                if seq != expected {
-                    let hint = if seq == 0 { "; an import renumbers a log that starts at 0" } else { "" };
-                    self.found.add(Rule::E4, "seq", format!("is {seq}, must be {expected}{hint}"));
-                }
-            }
+        let expected = self.found.seq;
+        let Some(seq) = seq else {
+            self.lines.last_seq = expected;
+            return self.found.add(Rule::E4, "seq", "is missing or no whole number");
+        };
+        self.found.seq = seq;
+        if seq == expected || self.lines.other_seq.take() == Some(seq) {
+            self.lines.last_seq = seq;
+            return;
         }
-        // After a line out of order the next one is held against the highest.
-        self.lines.last_seq = seq.unwrap_or(expected).max(self.lines.last_seq);
+        let hint = if seq == 0 { "; an import renumbers a log that starts at 0" } else { "" };
+        self.found.add(Rule::E4, "seq", format!("is {seq}, must be {expected}{hint}"));
+        if seq > expected {
+            // Either lines are missing, or this one alone has a wrong number.
+            self.lines.other_seq = Some(expected.saturating_add(1));
+            self.lines.last_seq = seq;
+        }
     }
 
     fn look_at_version(&mut self, members: &Members<'_>) -> bool {
