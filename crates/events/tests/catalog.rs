@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use herdbook_events::catalog::{
-    Class, Durable, Ephemeral, Event, EventType, Field, Kind, Lists, Members, Shaped, faults,
+    Class, Durable, Ephemeral, Event, EventType, Field, Kind, Lists, Members, Shaped, author, faults,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -208,4 +208,24 @@ fn members_keep_order_text_and_repeats() {
     assert_eq!(all, ["b=1.50", r#"a={"y":1,"x":2}"#, "b=1E5", "c=[ ]"]);
     assert_eq!(members.get("b").unwrap().get(), "1E5");
     assert_eq!(members.repeated().collect::<Vec<_>>(), ["b"]);
+}
+
+#[test]
+fn the_committed_schema_and_types_are_those_of_the_catalog() {
+    let hint = "is out of date: run `just generate`";
+    assert!(
+        author::json_schema(Lists::OpenTools)
+            == include_str!("../../../docs/reference/session-events.schema.json"),
+        "docs/reference/session-events.schema.json {hint}"
+    );
+    assert!(
+        author::typescript() == include_str!("../../../clients/ts/src/session-events.ts"),
+        "clients/ts/src/session-events.ts {hint}"
+    );
+    let schema: Value = serde_json::from_str(&author::json_schema(Lists::Reference)).unwrap();
+    let tool = &schema["$defs"]["ToolCompleted"];
+    assert_eq!(tool["required"], serde_json::json!(["toolUseId", "modelText", "durationMs", "ui"]));
+    assert_eq!(tool["properties"]["ui"], serde_json::json!({"$ref": "#/$defs/ToolUi"}));
+    assert_eq!(schema["$defs"]["Durable"]["oneOf"].as_array().unwrap().len(), 40);
+    assert_eq!(schema["$defs"]["ToolStarted"]["properties"]["toolName"]["enum"][0], "read");
 }

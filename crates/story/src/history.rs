@@ -317,7 +317,10 @@ impl History {
         }
         // The results of one message stand together, where the last of them came (G1, G3).
         if let Some(earlier) = request.results.replace(seq) {
-            self.items.retain(|item| item.place != (earlier, Tie::Own, earlier));
+            let place = (earlier, Tie::Own, earlier);
+            if let Ok(at) = self.items.binary_search_by(|item| item.place.cmp(&place)) {
+                self.items.remove(at);
+            }
         }
         self.put((seq, Tie::Own, seq), Body::Results(request_id));
         Ok(())

@@ -7,6 +7,7 @@
 //! Closed lists of the reference are open here: a word that is not known is kept ([`Lists`]). So are unknown types
 //! and members, which [`Members`] keeps in order, each with its text.
 
+pub mod author;
 mod check;
 mod envelope;
 mod ephemeral;
