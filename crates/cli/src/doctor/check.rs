@@ -86,6 +86,8 @@ pub mod finding {
     pub const NEVER_SEEN: &str = "never-seen";
     /// The host sends events or fields that this build does not know.
     pub const UNKNOWN_SENT: &str = "unknown-sent";
+    /// The host sends payloads that are not as its table promises.
+    pub const FAULTY_SENT: &str = "faulty-sent";
     /// Hook calls could not be read.
     pub const UNREADABLE_SENT: &str = "unreadable-sent";
 }

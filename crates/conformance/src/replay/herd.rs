@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use herdbook_engine::record::{Record, RecordView};
 use herdbook_engine::view::{SessionView, WhyView};
-use herdbook_engine::{Config, Effect, Engine, Focus, HookDelivery, Input, Now, TmuxFacts};
+use herdbook_engine::{
+    Config, Decided, DecidedBy, Effect, Engine, Focus, HookDelivery, Input, Now, RouteRun, TmuxFacts,
+};
 use herdbook_events::{Process, SessionKey};
 use herdbook_hosts::{Projected, project};
 use serde_json::{Value, json};
@@ -12,7 +14,7 @@ use serde_json::{Value, json};
 use crate::replay::eye::PaneEye;
 use crate::replay::files::Files;
 use crate::replay::origin::origin_of;
-use crate::replay::step::{Act, DaemonAct, HookStep, TmuxStep};
+use crate::replay::step::{Act, DaemonAct, DecidedStep, HookStep, TmuxStep};
 
 /// Unix time at the start of a replay, until a step sets the clock: 2026-01-01.
 const WALL_START_MS: u64 = 1_767_225_600_000;
@@ -30,6 +32,8 @@ pub struct VirtualHerd {
     t_ms: u64,
     clocks: Vec<ClockSetting>,
     deliveries: u128,
+    /// Whose call each delivery was, as far as its payload tells.
+    callers: Vec<Caller>,
     log: Vec<Record>,
     spool: Vec<HookDelivery>,
     announced: Vec<u64>,
@@ -41,6 +45,14 @@ pub struct VirtualHerd {
     snapshots: BTreeMap<String, Value>,
     eye: PaneEye,
     files: Files,
+}
+
+/// Whose hook call something was.
+#[derive(Clone, Debug)]
+struct Caller {
+    host: String,
+    native_event: String,
+    session: Option<SessionKey>,
 }
 
 /// From `t_ms` on the clocks run on from these values.
@@ -60,6 +72,7 @@ impl VirtualHerd {
             t_ms: 0,
             clocks: vec![ClockSetting { t_ms: 0, wall_ms: WALL_START_MS, mono_ms: MONO_START_MS }],
             deliveries: 0,
+            callers: Vec::new(),
             log: Vec::new(),
             spool: Vec::new(),
             announced: Vec::new(),
@@ -133,6 +146,7 @@ impl VirtualHerd {
                 self.files.append(step, &self.sessions());
                 self.follow();
             }
+            Act::Decided(step) => self.decided(step),
             Act::Check(_) => {}
         }
     }
@@ -266,6 +280,7 @@ impl VirtualHerd {
     fn hook(&mut self, hook: &HookStep) {
         let started = self.clocks_at(hook.origin_ms.unwrap_or(self.t_ms));
         self.deliveries += 1;
+        self.callers.push(caller(hook));
         let delivery = HookDelivery {
             host: hook.agent.clone(),
             native_event: hook.event.clone(),
@@ -297,6 +312,35 @@ impl VirtualHerd {
         if let Some(session) = session {
             *self.hooks_of.entry(session).or_default() += self.log_events() - before;
         }
+    }
+
+    /// Nothing, where no such call was made.
+    fn decided(&mut self, step: &DecidedStep) {
+        let place = step.hook.checked_sub(1);
+        let Some(caller) = place.and_then(|place| self.callers.get(place)).cloned() else { return };
+        let by = match &step.route {
+            Some(route) => DecidedBy::Routes(vec![RouteRun {
+                route: route.clone(),
+                trusted: String::new(),
+                outcome: Some(step.outcome),
+                reason: None,
+                error: None,
+                took_ms: 0,
+            }]),
+            None => DecidedBy::Human { how: "cli".into(), process: None, refused: None },
+        };
+        self.step(Input::Decided(Decided {
+            delivery: step.hook as u128,
+            host: caller.host,
+            native_event: caller.native_event,
+            session: caller.session,
+            by,
+            outcome: step.outcome,
+            reason: None,
+            told: step.told.then(|| step.outcome.to_owned()),
+            left_out: Vec::new(),
+            took_ms: 0,
+        }));
     }
 
     fn tmux(&mut self, step: &TmuxStep) {
@@ -358,6 +402,19 @@ impl Default for VirtualHerd {
 
 fn view(record: &Record) -> RecordView<'_> {
     RecordView { id: &record.id, ts_ms: record.ts_ms, kind: record.kind, payload: record.payload.get() }
+}
+
+fn caller(hook: &HookStep) -> Caller {
+    match project(&hook.agent, hook.event.as_deref(), hook.payload.get().as_bytes()) {
+        Projected::Event(event) => Caller {
+            session: event.session.as_deref().and_then(|id| SessionKey::hooked(&event.host, id)),
+            native_event: event.native_event.clone().unwrap_or_default(),
+            host: event.host,
+        },
+        Projected::Unreadable(_) => {
+            Caller { host: hook.agent.clone(), native_event: String::new(), session: None }
+        }
+    }
 }
 
 /// Records of what came from outside, as opposed to what the engine made of it.

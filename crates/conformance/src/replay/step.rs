@@ -48,6 +48,8 @@ pub enum Act {
     Pane(Box<PaneStep>),
     /// A transcript grows.
     Append(AppendStep),
+    /// What was decided about a hook call while its host waited.
+    Decided(DecidedStep),
     /// Expectations, one a key.
     Check(Vec<CheckKey>),
 }
@@ -86,6 +88,19 @@ pub struct AppendStep {
     pub path: Option<String>,
     /// The text: a line with its newline, or a part of one.
     pub text: String,
+}
+
+/// What was decided about a hook call.
+#[derive(Clone, Debug)]
+pub struct DecidedStep {
+    /// Which hook call of the replay, from 1.
+    pub hook: usize,
+    /// `continue`, `allow`, `ask` or `deny`.
+    pub outcome: &'static str,
+    /// The route that answered; none: the human did.
+    pub route: Option<String>,
+    /// The host was told.
+    pub told: bool,
 }
 
 /// What tmux answers.
@@ -194,6 +209,7 @@ impl Members {
         let act = match word.as_str() {
             "hook" => Act::Hook(Box::new(self.hook()?)),
             "append" => Act::Append(self.append()?),
+            "decided" => Act::Decided(self.decided()?),
             "pane" => {
                 let screen: String = self.get("screen")?;
                 let text = std::fs::read_to_string(dir.join(&screen))
@@ -247,6 +263,18 @@ impl Members {
             ancestors: self.maybe("ancestors")?.unwrap_or_default(),
             machine: self.maybe("machine")?,
             event: self.maybe("event")?,
+        })
+    }
+
+    fn decided(&self) -> Result<DecidedStep, String> {
+        const OUTCOMES: [&str; 4] = ["continue", "allow", "ask", "deny"];
+        let word: String = self.get("outcome")?;
+        let outcome = OUTCOMES.into_iter().find(|outcome| *outcome == word);
+        Ok(DecidedStep {
+            hook: self.get("hook")?,
+            outcome: outcome.ok_or_else(|| format!("outcome '{word}' is none of {}", OUTCOMES.join(", ")))?,
+            route: self.maybe("route")?,
+            told: self.maybe("told")?.unwrap_or(true),
         })
     }
 
@@ -319,6 +347,10 @@ mod tests {
     fn bad_steps_are_named_with_their_line() {
         assert_eq!(problem("\n{\"t_ms\": 1}"), "replay.jsonl:2: field 'do' is missing");
         assert_eq!(problem(r#"{"t_ms": 1, "do": "dance"}"#), "replay.jsonl:1: step 'dance' is not known");
+        assert_eq!(
+            problem(r#"{"t_ms": 1, "do": "decided", "hook": 1, "outcome": "yes"}"#),
+            "replay.jsonl:1: outcome 'yes' is none of continue, allow, ask, deny"
+        );
         assert_eq!(problem(r#"{"t_ms": 1, "do": "hook", "agent": "x"}"#), "replay.jsonl:1: hook lacks 'pid'");
         assert_eq!(
             problem(r#"{"t_ms": 1, "do": "check", "quue": []}"#),

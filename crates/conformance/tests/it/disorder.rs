@@ -1,6 +1,6 @@
 //! Every scenario that there is, with its hooks late, out of order and twice: whoever is over at the end is neither in
 //! the queue nor at work. Hooks are late against everything else, too: looks at panes, tmux, processes, transcripts, the
-//! daemon's own stops, posted events, and what the human does.
+//! daemon's own stops, posted events, decisions, and what the human does.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use herdbook_conformance::find_cases;
 use herdbook_conformance::replay::herd::VirtualHerd;
 use herdbook_conformance::replay::origin::origin_of;
-use herdbook_conformance::replay::step::{Act, HookStep, Step, read};
+use herdbook_conformance::replay::step::{Act, DecidedStep, HookStep, Step, read};
 use herdbook_engine::view::State;
 use herdbook_engine::{HumanAct, Input};
 use herdbook_events::observation::{Observation, Signal};
@@ -130,7 +130,7 @@ struct Fate {
 
 fn fates() -> impl Strategy<Value = Vec<Fate>> {
     let late = prop_oneof![4 => Just(0u8), 2 => Just(1u8), 2 => Just(2u8), 1 => Just(3u8)];
-    let fate = (late, any::<u16>(), prop::bool::weighted(0.2), 0u8..12)
+    let fate = (late, any::<u16>(), prop::bool::weighted(0.2), 0u8..14)
         .prop_map(|(late, by, twice, beside)| Fate { late, by, twice, beside });
     prop::collection::vec(fate, 0..120)
 }
@@ -183,7 +183,13 @@ fn beside(herd: &mut VirtualHerd, fate: &Fate) {
         8 => Input::Human(HumanAct::Pin(key, true)),
         9 => Input::Human(HumanAct::Settle(key)),
         10 => post("stuck"),
-        _ => post("unstuck"),
+        11 => post("unstuck"),
+        decision => {
+            // About one of the first calls, or one that was never made.
+            let (hook, outcome) = (usize::from(fate.by % 16), ["allow", "deny"][usize::from(decision % 2)]);
+            let (route, told) = (None, !fate.by.is_multiple_of(5));
+            return herd.take(&Act::Decided(DecidedStep { hook, outcome, route, told }));
+        }
     });
 }
 
