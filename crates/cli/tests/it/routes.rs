@@ -435,12 +435,16 @@ fn the_daemon_tells_when_routes_ran_and_how_they_failed() {
     machine.done(&["route", "trust", "broken", "--yes"]);
     let _daemon = TestDaemon::start_with(machine.command(&["daemon"]));
     assert_eq!(machine.listed()["routes"][0]["counted"]["runs"], 0);
-    let hook = machine.command(&["hook", "claude"]);
     let native = r#"{"hook_event_name": "Stop", "session_id": "s", "cwd": "/", "stop_hook_active": false}"#;
-    let ran = finish(hook, native.as_bytes());
-    assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (0, "", ""));
+    // A hook does not wait for a daemon that is slow to begin with, and nobody is asked about what is spooled.
+    let was_run = |_| {
+        let ran = finish(machine.command(&["hook", "claude"]), native.as_bytes());
+        assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (0, "", ""));
+        machine.listed()["routes"][0]["counted"]["runs"] == 1
+    };
+    assert!((0..100).any(was_run));
     let counted = &machine.listed()["routes"][0]["counted"];
-    assert_eq!((&counted["runs"], &counted["failed"]), (&json!(1), &json!(1)), "{counted}");
+    assert_eq!(counted["failed"], 1, "{counted}");
     let ran = machine.done(&["route", "ls"]);
     assert!(
         ran.stdout.contains("stop/broken: failed when it ran last: it ended with exit code 3\n"),
