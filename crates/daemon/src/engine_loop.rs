@@ -19,6 +19,7 @@ use crate::attention::{Pending, Source};
 use crate::clock;
 use crate::config::Notice;
 use crate::core::{Command, Core, Counters, Look, Refused, Reply, Request};
+use crate::holds::Holds;
 use crate::journal::Ids;
 use crate::processes::Watch;
 use crate::service::Beat;
@@ -58,6 +59,8 @@ pub(crate) struct EngineLoop {
     pub fold: fn(&mut Engine, Now, Input) -> Vec<Effect>,
     /// Deliveries the engine has folded and the journal refused: they must not be answered as repeats.
     pub refused: Arc<Mutex<HashSet<u128>>>,
+    /// Hook calls that wait for the human: each step may end one.
+    pub holds: Arc<Holds>,
     pub batch: u64,
 }
 
@@ -281,6 +284,7 @@ impl EngineLoop {
             Ok(effects) => effects,
             Err(panic) => return self.note_panic(shadow, &*panic, durability, reply),
         };
+        self.holds.review(&self.engine);
         let mut records = Vec::new();
         let mut pending = Vec::new();
         for effect in effects {
@@ -486,6 +490,7 @@ mod tests {
             beat,
             fold: fold_that_fails_on_boom,
             refused: Arc::new(Mutex::new(refused)),
+            holds: Arc::new(Holds::new(state.to_owned())),
             batch: 0,
         };
         engine_loop.start(runtime).unwrap()

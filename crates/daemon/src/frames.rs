@@ -11,13 +11,14 @@ use herdbook_wire::limits::SOCKET_BODY_BYTES;
 use herdbook_wire::{Answer, Delivery, FrameError};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
-use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::time::{Instant, timeout};
 
 use crate::answering::{Answering, Ending, Question, Verdict};
 use crate::config::stopped;
 use crate::convert;
 use crate::core::Core;
+use crate::holds::{self, Held, Subject};
 use crate::http::App;
 
 /// A hook sends its frame in one go; one that was stopped in the middle does not keep a connection.
@@ -39,6 +40,7 @@ pub(crate) async fn serve(
     core: Core,
     app: &App,
     stop: watch::Receiver<bool>,
+    place: OwnedSemaphorePermit,
 ) -> io::Result<()> {
     let read = timeout(READ_TIME, read_delivery(&mut stream)).await;
     let answer = match read {
@@ -46,15 +48,28 @@ pub(crate) async fn serve(
         Ok(Ok(delivery)) => {
             app.agents.hear(&delivery.host, &delivery.origin.ancestors);
             let question = app.answering.question(&delivery);
-            match (take(delivery, &core).await, question) {
-                (Taken::New, Some(question)) => match ask(&mut stream, &app.answering, question, stop).await?
-                {
-                    Some(answer) => answer,
+            let subject = app.holds.subject(&delivery);
+            // A hook is asked to wait once: for whoever answers first, and for the human after that.
+            let held_ms = subject.as_ref().map_or(0, Subject::hold_ms);
+            match take(delivery, &core).await {
+                Taken::New => {
+                    let asked = match question {
+                        Some(question) => {
+                            ask(&mut stream, &app.answering, question, held_ms, stop.clone()).await?
+                        }
+                        None => Some(Asked { answer: Answer::Done, patient_until: None }),
+                    };
                     // The hook hung up.
-                    None => return Ok(()),
-                },
-                (Taken::New | Taken::Known, _) => Answer::Done,
-                (Taken::Not, _) => Answer::Spool,
+                    let Some(Asked { answer, patient_until }) = asked else { return Ok(()) };
+                    if let (Answer::Done, Some(subject)) = (&answer, subject)
+                        && let Some(held) = app.holds.begin(&core, subject, patient_until).await
+                    {
+                        return hold(stream, app, held, stop, place).await;
+                    }
+                    answer
+                }
+                Taken::Known => Answer::Done,
+                Taken::Not => Answer::Spool,
             }
         }
         // The hook hung up: it spooled the event, or it was killed.
@@ -62,7 +77,39 @@ pub(crate) async fn serve(
         // Another version, or bytes this build cannot read: the spool keeps them for one that can.
         Ok(Err(_)) => Answer::Spool,
     };
-    send(&mut stream, &answer).await?;
+    finish(stream, &answer).await
+}
+
+/// Holds a hook until its wait is over or was answered.
+async fn hold(
+    mut stream: UnixStream,
+    app: &App,
+    mut held: Held,
+    mut stop: watch::Receiver<bool>,
+    place: OwnedSemaphorePermit,
+) -> io::Result<()> {
+    // Who waits for a human takes no place of those that wait for nobody.
+    drop(place);
+    let asked = match held.wait_ms() {
+        Some(wait_ms) => send(&mut stream, &Answer::Wait(wait_ms)).await,
+        None => Ok(()),
+    };
+    match app.holds.wait(&mut held, &mut stream, &mut stop).await {
+        holds::Ending::Over => {
+            asked?;
+            finish(stream, &Answer::Done).await
+        }
+        holds::Ending::Tell(bytes, told) => {
+            let sent = send(&mut stream, &Answer::Decision(bytes)).await;
+            // Whoever answered may have gone.
+            let _ = told.send(sent.is_ok());
+            Ok(())
+        }
+    }
+}
+
+async fn finish(mut stream: UnixStream, answer: &Answer) -> io::Result<()> {
+    send(&mut stream, answer).await?;
     stream.shutdown().await?;
     // Closing with bytes unread would reset the connection, and the hook could lose the answer.
     let rest =
@@ -94,17 +141,30 @@ async fn take(delivery: Delivery, core: &Core) -> Taken {
     }
 }
 
+/// What a hook is told, and until when it waits where it was asked to.
+struct Asked {
+    answer: Answer,
+    patient_until: Option<Instant>,
+}
+
 /// Lets the hook wait where somebody may answer the call, and returns what it is told then; nothing where it hung up.
+/// `held_ms` is how long it may be held after that.
 async fn ask(
     stream: &mut UnixStream,
     answering: &Arc<Answering>,
     question: Question,
+    held_ms: u64,
     mut stop: watch::Receiver<bool>,
-) -> io::Result<Option<Answer>> {
-    let most_ms = answering.most_ms(&question);
+) -> io::Result<Option<Asked>> {
+    let held_ms = u32::try_from(held_ms).unwrap_or(u32::MAX);
+    let most_ms = answering.most_ms(&question).max(held_ms);
+    let patience = |ms: u32| Some(Instant::now() + Duration::from_millis(ms.into()));
+    let done = |patient_until| Asked { answer: Answer::Done, patient_until };
+    let mut patient_until = None;
     let mut reading = std::pin::pin!(answering.waiting(question));
     let soon = timeout(READING_TIME, &mut reading).await;
     if soon.is_err() {
+        patient_until = patience(most_ms);
         send(stream, &Answer::Wait(most_ms)).await?;
     }
     let is_asked = soon.is_err();
@@ -112,9 +172,11 @@ async fn ask(
         Ok(waiting) => waiting,
         Err(_) => reading.await,
     };
-    let Some(waiting) = waiting else { return Ok(Some(Answer::Done)) };
+    let Some(waiting) = waiting else { return Ok(Some(done(patient_until))) };
     if !is_asked {
-        send(stream, &Answer::Wait(waiting.wait_ms())).await?;
+        let wait_ms = waiting.wait_ms().max(held_ms);
+        patient_until = patience(wait_ms);
+        send(stream, &Answer::Wait(wait_ms)).await?;
     }
     let ending = Ending::new();
     let mut deciding = std::pin::pin!(answering.decide(waiting, &ending));
@@ -136,13 +198,13 @@ async fn ask(
             deciding.await
         }
     };
-    let Some(Verdict { decided, answer }) = verdict else { return Ok(Some(Answer::Done)) };
+    let Some(Verdict { decided, answer }) = verdict else { return Ok(Some(done(patient_until))) };
     answering.note(decided).await;
-    Ok(Some(answer))
+    Ok(Some(Asked { answer, patient_until }))
 }
 
 /// Comes back when the other side has closed, or only its own way out: hooks do neither while they wait.
-async fn hung_up(stream: &mut UnixStream) {
+pub(crate) async fn hung_up(stream: &mut UnixStream) {
     let mut rest = [0; 64];
     // What comes after the frame says nothing.
     while stream.read(&mut rest).await.is_ok_and(|count| count > 0) {}

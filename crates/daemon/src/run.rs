@@ -28,6 +28,7 @@ use crate::detector;
 use crate::engine_loop::EngineLoop;
 use crate::error::DaemonError;
 use crate::focus;
+use crate::holds::Holds;
 use crate::http::{self, App};
 use crate::journal::Journal;
 use crate::listen::{self, UnixPlace};
@@ -119,6 +120,7 @@ async fn serve(
     let told = Arc::new(Source { dir, ring: Ring::new(opened.last_seq) });
     let counters = Arc::new(Counters::default());
     let manager = Notify::new(config.service.notify.as_ref());
+    let holds = Arc::new(Holds::new(config.state_dir.clone()));
     let engine_loop = EngineLoop {
         engine,
         store: Arc::clone(&store),
@@ -135,6 +137,7 @@ async fn serve(
         beat: Beat::new(manager.clone(), config.service.watchdog),
         fold: Engine::step,
         refused: Arc::new(Mutex::new(HashSet::new())),
+        holds: Arc::clone(&holds),
         batch: 0,
     };
     // Signals count from here on; before, they end the process as they always do.
@@ -171,6 +174,7 @@ async fn serve(
         started_mono_ms: clock::now().mono_ms,
         unfolded,
         streams: Arc::new(Semaphore::new(STREAMS)),
+        holds,
         agents: Agents::start(config.discover, core.clone(), stop.clone()),
     });
     if config.discover {
