@@ -149,13 +149,91 @@ export interface EventRouteInput<F extends Family = Family> {
   readonly native: Native;
 }
 
+/** What a route of any family is given. */
+export type RouteInput = { [F in Family]: EventRouteInput<F> }[Family];
+
+/** What of each family at least one host can be told, beside `continue`. */
+export interface FamilyAnswers {
+  "session/start": "context";
+  "tool/before": "allow" | "ask" | "deny" | "context" | "updatedInput";
+  "tool/after": "context";
+  "stop": "allow" | "deny" | "context";
+  "agent/start": "allow" | "deny" | "context";
+  "agent/stop": "allow" | "deny" | "context";
+  "workspace/open": never;
+  "session/end": never;
+  "prompt/submit": "allow" | "deny" | "context" | "updatedInput";
+  "tool/failure": "context";
+  "compact/before": "deny" | "context";
+  "compact/after": never;
+  "permission/request": "allow" | "deny" | "updatedInput";
+  "permission/denied": never;
+  "stop/failure": never;
+  "file/change": never;
+  "config/change": "deny";
+  "task/create": "deny";
+  "task/complete": "deny";
+  "agent/idle": "deny";
+  "model-switch/before": "allow" | "ask" | "deny";
+  "model-switch/after": "context";
+}
+
+/** What another input is in each family. */
+export interface FamilyInputs {
+  "session/start": never;
+  "tool/before": { readonly [key: string]: Json };
+  "tool/after": never;
+  "stop": never;
+  "agent/start": never;
+  "agent/stop": never;
+  "workspace/open": never;
+  "session/end": never;
+  "prompt/submit": string;
+  "tool/failure": never;
+  "compact/before": never;
+  "compact/after": never;
+  "permission/request": { readonly [key: string]: Json };
+  "permission/denied": never;
+  "stop/failure": never;
+  "file/change": never;
+  "config/change": never;
+  "task/create": never;
+  "task/complete": never;
+  "agent/idle": never;
+  "model-switch/before": never;
+  "model-switch/after": never;
+}
+
+/**
+ * What a route prints: nothing, or this. Without an outcome, or with `continue`, the host goes by its own rules.
+ *
+ * `allow` and `updatedInput` must stand in the `may` of the route's toml. What a host cannot be told is left out there.
+ */
+export type RouteAnswer<F extends Family = Family> = {
+  /** Why: for the model where it is denied, for the human where he is asked. */
+  readonly reason?: string;
+  /** Text for the model. */
+  readonly context?: "context" extends FamilyAnswers[F] ? string : never;
+} & (
+  | {
+      /** Do not let it happen; of a stop: go on. */
+      readonly outcome: Extract<FamilyAnswers[F], "deny">;
+      readonly updatedInput?: never;
+    }
+  | {
+      readonly outcome?: "continue" | Extract<FamilyAnswers[F], "allow" | "ask">;
+      /** Another input, in the place of the whole. Most hosts take it beside `allow` alone. */
+      readonly updatedInput?: FamilyInputs[F];
+    }
+);
+
 /** Why a session is stuck: its turn is over, or it waits in mid-turn for an answer. */
 export type StuckReason = "stopped" | "permission";
 
 /** A session became stuck and needs attention. */
 export interface StuckEvent {
   readonly type: "stuck";
-  /** Not empty. */
+  /** Not empty, and at most 1024 bytes of UTF-8, as in the other events. */
   readonly sessionId: string;
   /** A tmux pane or what stands for one; not empty. */
   readonly paneId: string;
@@ -197,15 +275,29 @@ export interface SessionEnded {
 /** What is posted to `/event/normalized`. */
 export type NormalizedEvent = StuckEvent | UnstuckEvent | SessionRegistered | SessionEnded;
 
+/** How long the daemon takes session ids, in bytes. */
+const MAX_SESSION_ID_BYTES = 1024;
+
+/** Bytes of UTF-8; half a surrogate pair counts as the character that takes its place. */
+function bytes(text: string): number {
+  let count = 0;
+  for (const character of text) {
+    const code = character.codePointAt(0) ?? 0;
+    count += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+  }
+  return count;
+}
+
 function has(event: unknown, type: string, filled: readonly string[], texts: readonly string[]): boolean {
   if (typeof event !== "object" || event === null) return false;
   const members = event as Record<string, unknown>;
   const isText = (name: string) => typeof members[name] === "string";
-  const { timestamp } = members;
+  const { sessionId, timestamp } = members;
   return (
     members["type"] === type &&
     filled.every((name) => isText(name) && members[name] !== "") &&
     texts.every(isText) &&
+    typeof sessionId === "string" && bytes(sessionId) <= MAX_SESSION_ID_BYTES &&
     typeof timestamp === "number" && Number.isFinite(timestamp) && timestamp > 0
   );
 }

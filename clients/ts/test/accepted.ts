@@ -2,8 +2,11 @@
 import {
   type AnyCanonicalEvent,
   type EventRouteInput,
+  type Native,
   type NormalizedEvent,
   type Payload,
+  type RouteAnswer,
+  type RouteInput,
   createEventRouteInput,
   isStuckEvent,
 } from "../src/index.js";
@@ -34,6 +37,22 @@ export function told(event: AnyCanonicalEvent): string | null | undefined {
       return event.nativeEvent;
   }
 }
+
+// A route answers, or says nothing.
+export function route({ canonical }: EventRouteInput<"tool/before">): RouteAnswer<"tool/before"> | undefined {
+  const { toolName, toolInput } = canonical.payload;
+  if (toolName?.value !== "Bash" || toolInput === undefined) return undefined;
+  const input = toolInput.value as Native;
+  const command = input["command"];
+  if (command === "rm -rf /") return { outcome: "deny", reason: "not that", context: "name one folder" };
+  if (command === "ls") return { outcome: "allow", updatedInput: { ...input, command: "ls -a" } };
+  return command === "ssh" ? { outcome: "ask", reason: "sure?" } : { context: "mind the tests" };
+}
+
+export const more: RouteAnswer<"prompt/submit"> = { updatedInput: "the same, in short" };
+export const onward: RouteAnswer<"stop"> = { outcome: "deny", reason: "run the tests first" };
+export const anyFamily: RouteAnswer = { outcome: "continue" };
+export const hostOf = ({ canonical }: RouteInput): string => canonical.host;
 
 export const input = createEventRouteInput(
   "stop",

@@ -6,7 +6,10 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 
 const [built, schema] = process.argv.slice(2);
 const herdbook = await import(pathToFileURL(`${built}/index.js`).href);
-const isEvent = new Ajv2020({ strict: false }).compile(JSON.parse(readFileSync(schema, "utf8")));
+const ajv = new Ajv2020({ strict: false }).addSchema(JSON.parse(readFileSync(schema, "utf8")), "events");
+const isEvent = ajv.getSchema("events");
+const isRouteInput = ajv.compile({ $ref: "events#/$defs/routeInput" });
+const isRouteAnswer = ajv.compile({ $ref: "events#/$defs/routeAnswer" });
 
 const answers = {
   project({ family, native, host, nativeEvent }) {
@@ -24,7 +27,8 @@ const answers = {
     const [field = "sessionId", present = { value: "", nativeKey: "" }] = Object.entries(payload)[0] ?? [];
     const more = { ...line, payload: { ...payload, [field]: { ...present, from: "host" } } };
     const foreign = { ...line, payload: { ...payload, nobody: present } };
-    return { line: JSON.stringify(line), fault, schema: [line, more, foreign].map((one) => isEvent(one)) };
+    const route = [canonical, line].map((one) => isRouteInput({ canonical: one, native }));
+    return { line: JSON.stringify(line), fault, schema: [line, more, foreign].map((one) => isEvent(one)), route };
   },
   refuse({ family, native, host }) {
     try {
@@ -33,6 +37,12 @@ const answers = {
       return error.message;
     }
     return null;
+  },
+  answer({ answer }) {
+    return isRouteAnswer(answer);
+  },
+  guard({ event }) {
+    return herdbook.isNormalizedEvent(event);
   },
   normalized({ event }) {
     const guards = ["isStuckEvent", "isUnstuckEvent", "isSessionRegistered", "isSessionEnded"];

@@ -5,6 +5,7 @@ import {
   type NormalizedEvent,
   type Payload,
   type PayloadField,
+  type RouteAnswer,
   createEventRouteInput,
   isUnstuckEvent,
 } from "../src/index.js";
@@ -34,6 +35,18 @@ export const host = createEventRouteInput("workspace/open", {}, { host: "claude"
 export const unknown = createEventRouteInput("stop", {}, { host: "nobody" }); // TS2322
 export const words = createEventRouteInput("stop", {}, { host: "claude", strict: true }); // TS2353
 export const wrong = createEventRouteInput("stop", {}, { host: "cursor" }).canonical.payload.error; // TS2339
+
+// What a route answers.
+export const misspelled: RouteAnswer<"tool/before"> = { outcome: "block" }; // TS2322
+export const denied: RouteAnswer<"tool/before"> = { outcome: "deny", updatedInput: {} }; // TS2322
+export const unknownWord: RouteAnswer<"tool/before"> = { outcome: "deny", message: "no" }; // TS2353
+export const because: RouteAnswer<"tool/before"> = { outcome: "deny", reason: 3 }; // TS2322
+export const text: RouteAnswer<"tool/before"> = { outcome: "allow", updatedInput: "ls" }; // TS2322
+export const prompt: RouteAnswer<"prompt/submit"> = { updatedInput: { prompt: "p" } }; // TS2322
+export const tooLate: RouteAnswer<"tool/after"> = { outcome: "deny" }; // TS2322
+export const nobody: RouteAnswer<"stop"> = { outcome: "ask" }; // TS2322
+export const deaf: RouteAnswer<"session/end"> = { context: "c" }; // TS2322
+export const noInput: RouteAnswer<"stop"> = { outcome: "allow", updatedInput: {} }; // TS2322
 
 // The four normalized events.
 export const paused: NormalizedEvent = { type: "paused", sessionId: "s-1", timestamp: 1 }; // TS2322

@@ -345,6 +345,15 @@ pub struct HostHooks {
     pub events: Vec<HookEvent>,
     /// Top-level fields of payloads that this build does not know.
     pub unknown_fields: Vec<UnknownField>,
+    /// Calls whose payload was not as the host's table promises: warnings, the calls were taken all the same.
+    #[serde(default)]
+    pub faulty_count: u64,
+    /// Unix milliseconds of the last one of them, or null.
+    #[serde(default)]
+    pub faulty_at: Option<u64>,
+    /// What they lacked or had in another shape, by event, field and version of the client.
+    #[serde(default)]
+    pub faults: Vec<HookFault>,
     /// Calls that could not be read.
     pub unreadable_count: u64,
     /// Unix milliseconds of the last one of them, or null.
@@ -385,6 +394,23 @@ pub struct UnknownField {
     pub field: String,
     /// An event that carried it.
     pub event: String,
+    /// How often it came.
+    pub count: u64,
+    /// Unix milliseconds.
+    pub last_at: u64,
+}
+
+/// A field of an event's payload that was not as the host's table promises.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookFault {
+    /// The host's own name of the event.
+    pub event: String,
+    /// The field's key.
+    pub field: String,
+    /// The shape it should have had, such as `string`; null where it was missing.
+    pub wanted: Option<String>,
+    /// The version of the client, where it told it, or null.
+    pub version: Option<String>,
     /// How often it came.
     pub count: u64,
     /// Unix milliseconds.

@@ -133,6 +133,44 @@ pub enum Problem {
     /// The folder for copies of settings is not usable.
     #[error("{0}")]
     Backups(String),
+    /// No one route has that name.
+    #[error("no route '{name}': {why}")]
+    NoRoute {
+        /// As it was written.
+        name: String,
+        /// Why not.
+        why: String,
+    },
+    /// A route could not be trusted, or its trust not be taken back.
+    #[error(transparent)]
+    Trust(#[from] herdbook_daemon::routes::TrustError),
+    /// An agent speaks, where only its human may.
+    #[error("this is for the human alone, and {host} (pid {pid}) runs this command")]
+    ByAgent {
+        /// The agent's host.
+        host: &'static str,
+        /// Its process id.
+        pid: u32,
+    },
+    /// Nobody can tell who speaks, where only the human may.
+    #[error("this is for the human alone, and {0}")]
+    ByWhom(herdbook_machine::UnknownLineage),
+    /// Nobody may hold the permission requests of a host.
+    #[error("permission requests of {host} cannot be answered from elsewhere: {why}")]
+    NoHold {
+        /// The host.
+        host: String,
+        /// Why not.
+        why: String,
+    },
+    /// None of our entries are in a host's settings.
+    #[error("{title} has none of our hooks")]
+    NotInstalled {
+        /// The host.
+        host: &'static str,
+        /// Its name for people.
+        title: &'static str,
+    },
     /// stdin could not be read.
     #[error("could not read stdin")]
     Input(#[source] io::Error),
@@ -165,6 +203,7 @@ impl Problem {
             Problem::Answer(ClientError::Timeout(_)) => Exit::Down,
             Problem::Answer(error) if error.is_not_found() => Exit::NoSession,
             Problem::Unchosen(_) => Exit::NoSession,
+            Problem::NoRoute { .. } => Exit::NoRoute,
             Problem::Tmux(_) => Exit::NoPane,
             Problem::Interrupted => Exit::Interrupted,
             _ => Exit::Failed,
@@ -206,6 +245,11 @@ impl Problem {
             }
             Problem::NoHost => Some("name one, `herdbook install claude` for example"),
             Problem::CannotAskAnswer => Some("pass --yes to answer what is shown above"),
+            Problem::NoRoute { .. } => Some("run `herdbook route ls` for their names"),
+            Problem::ByAgent { .. } | Problem::ByWhom(_) => Some("run it in a terminal of your own"),
+            Problem::NotInstalled { host, .. } => {
+                return Some(format!("run `herdbook install {host}` first").into());
+            }
             Problem::CannotAsk => Some("pass --yes, or look first with --dry-run"),
             Problem::NoScreens { .. } => {
                 Some("known are those of claude, codex, copilot, cursor, gemini and opencode")

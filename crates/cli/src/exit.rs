@@ -24,6 +24,8 @@ pub enum Exit {
     NoPane = 6,
     /// A daemon runs already on this state folder.
     Running = 7,
+    /// No route has that name, or more than one has.
+    NoRoute = 8,
     /// Ctrl-C, or another signal that asks to stop.
     Interrupted = 130,
 }
@@ -50,6 +52,7 @@ mod tests {
             Exit::Nothing,
             Exit::NoPane,
             Exit::Running,
+            Exit::NoRoute,
             Exit::Interrupted,
         ] {
             assert!(manual.contains(&format!("| {} |", exit as u8)), "{exit:?} is not in the manual");

@@ -8,6 +8,7 @@ mod answer;
 mod choice;
 mod clock;
 mod commands;
+mod consent;
 mod daemon;
 mod demo;
 mod doctor;

@@ -2,7 +2,7 @@
 
 use herdbook_api::{trail, v1};
 use herdbook_engine::HookDelivery;
-use herdbook_engine::received::{Received, Seen, SeenField};
+use herdbook_engine::received::{FaultOf, Received, Seen, SeenField};
 use herdbook_engine::view::{Evidence, FromSource, QueueEntry, RuledOut, SessionView, State, WhyView};
 use herdbook_events::observation::PaneRef;
 use herdbook_events::origin::Terminal;
@@ -203,11 +203,22 @@ pub(crate) fn received((host, received): (String, Received)) -> v1::HostHooks {
         count: one.seen.count,
         last_at: one.seen.last_ms,
     };
+    let fault = |(one, seen): (FaultOf, Seen)| v1::HookFault {
+        event: one.event.to_owned(),
+        field: one.fault.key.to_owned(),
+        wanted: one.fault.wanted.map(|shape| shape.as_str().to_owned()),
+        version: one.version,
+        count: seen.count,
+        last_at: seen.last_ms,
+    };
     v1::HostHooks {
         count: received.all.count,
         last_at: received.all.last_ms,
         events,
         unknown_fields: received.unknown_fields.into_iter().map(field).collect(),
+        faulty_count: received.faulty.count,
+        faulty_at: (received.faulty.count > 0).then_some(received.faulty.last_ms),
+        faults: received.faults.into_iter().map(fault).collect(),
         unreadable_count: received.unreadable.count,
         unreadable_at: (received.unreadable.count > 0).then_some(received.unreadable.last_ms),
         dropped_count: received.dropped.count,

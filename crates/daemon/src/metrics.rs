@@ -140,6 +140,9 @@ fn calls(text: &mut Text, engine: &Engine) {
     of_hosts("hook_calls_unreadable_total", "Hook calls that could not be read.", &|host| {
         host.unreadable.count
     });
+    of_hosts("hook_calls_faulty_total", "Hook calls that were not as the host's table promises.", &|host| {
+        host.faulty.count
+    });
     of_hosts("hook_calls_repeated_total", "Hook calls that another registration had made.", &|host| {
         repeats(&host.repeats)
     });

@@ -6,12 +6,13 @@
 use std::collections::BTreeMap;
 
 use herdbook_events::{CanonicalEvent, Family, Origin};
+use herdbook_hosts::Fault;
 use herdbook_redact::{clean_line, clip};
 
 /// So many hosts without a table are told apart; what further ones send is not counted.
 const HOSTS: usize = 32;
-/// So many different events a host (known and unknown ones apart), unknown fields, and versions are told apart; the one
-/// that was not seen for the longest time makes room.
+/// So many different events a host (known and unknown ones apart), unknown fields, faults, and versions are told apart; the
+/// one that was not seen for the longest time makes room.
 const NAMES: usize = 64;
 /// Columns that are kept of a name.
 const NAME_COLUMNS: usize = 64;
@@ -64,6 +65,17 @@ pub struct SeenField {
     pub seen: Seen,
 }
 
+/// A key of an event's payload that is not as the host's table promises, in one version of the client.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FaultOf {
+    /// The event, by its name in the host's table.
+    pub event: &'static str,
+    /// What is wrong with which key.
+    pub fault: Fault,
+    /// The version of the client, where the payload or the hook's environment tells it.
+    pub version: Option<String>,
+}
+
 /// What one host has sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Received {
@@ -75,6 +87,10 @@ pub struct Received {
     pub unknown_events: Named,
     /// Top-level keys the table does not know.
     pub unknown_fields: Named<SeenField>,
+    /// Calls whose payload lacks something of what the host's table promises, or has it in another shape.
+    pub faulty: Seen,
+    /// What they lacked.
+    pub faults: BTreeMap<FaultOf, Seen>,
     /// Calls that could not be read.
     pub unreadable: Seen,
     /// Events that our plugin in the host did not pass on: how many, and when it told so.
@@ -100,20 +116,29 @@ impl Ledger {
         let sent = event.native_event.as_deref().unwrap_or("(unnamed)");
         let contract = herdbook_hosts::table(&event.host).and_then(|table| table.event(sent));
         if contract.is_some() || herdbook_hosts::is_beside(&event.host, sent) {
-            let known = entry(&mut host.events, contract.map_or(sent, |contract| contract.name));
+            let known = entry(&mut host.events, name(contract.map_or(sent, |contract| contract.name)));
             known.family = contract.and_then(|contract| contract.family);
             known.seen.again(at_ms);
         } else {
             again(&mut host.unknown_events, sent, at_ms);
         }
         for field in &news.fields {
-            let field = entry(&mut host.unknown_fields, field);
+            let field = entry(&mut host.unknown_fields, name(field));
             field.event = name(sent);
             field.seen.again(at_ms);
         }
         let told = news.version.as_deref();
-        if let Some(version) = told.or_else(|| VERSION_VARS.iter().find_map(|var| origin.var(var))) {
+        let version = told.or_else(|| VERSION_VARS.iter().find_map(|var| origin.var(var)));
+        if let Some(version) = version {
             again(&mut host.versions, version, at_ms);
+        }
+        let faults = herdbook_hosts::faults(event);
+        if let Some(contract) = contract.filter(|_| !faults.is_empty()) {
+            host.faulty.again(at_ms);
+            for fault in faults {
+                let fault = FaultOf { event: contract.name, fault, version: version.map(name) };
+                entry(&mut host.faults, fault).again(at_ms);
+            }
         }
         if news.dropped > 0 && !is_repeat {
             host.dropped.add(news.dropped, at_ms);
@@ -146,11 +171,10 @@ impl Ledger {
 }
 
 fn again(named: &mut Named, key: &str, at_ms: u64) {
-    entry(named, key).again(at_ms);
+    entry(named, name(key)).again(at_ms);
 }
 
-fn entry<'a, T: Default + Last>(named: &'a mut Named<T>, key: &str) -> &'a mut T {
-    let key = name(key);
+fn entry<K: Clone + Ord, T: Default + Last>(named: &mut BTreeMap<K, T>, key: K) -> &mut T {
     if named.len() >= NAMES && !named.contains_key(&key) {
         let oldest = named.iter().min_by_key(|(_, one)| one.last_ms()).map(|(key, _)| key.clone());
         oldest.and_then(|oldest| named.remove(&oldest));

@@ -78,6 +78,10 @@ impl Decision {
         if stdout.iter().all(u8::is_ascii_whitespace) {
             return Ok(Decision::default());
         }
+        // serde would take a list of the members as well.
+        if stdout.trim_ascii_start().first() != Some(&b'{') {
+            return Err("must be one JSON object, or nothing".to_owned());
+        }
         let printed: Printed = serde_json::from_slice(stdout).map_err(|error| error.to_string())?;
         let Printed { outcome, reason, context, updated_input } = printed;
         let reason = text("reason", reason)?;
@@ -169,8 +173,9 @@ mod tests {
             ),
             (b"{\"reason\":3}", "reason: must be a text"),
             (b"{\"context\":[\"x\"]}", "context: must be a text"),
-            (b"deny", "expected value at line 1"),
-            (b"\"deny\"", "invalid type: string \"deny\""),
+            (b"deny", "must be one JSON object, or nothing"),
+            (b"\"deny\"", "must be one JSON object, or nothing"),
+            (b"[\"deny\",null,null,null]", "must be one JSON object, or nothing"),
             (b"{}{}", "trailing characters"),
             (b"{\"outcome\":\"deny\"", "EOF while parsing"),
             (b"{\"reason\":\"\xff\"}", "invalid unicode"),

@@ -5,7 +5,7 @@ use crate::answer::Nearest;
 use crate::decision::Outcome;
 
 /// The JSON shape of a native key's value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Shape {
     /// Any value.
     Any,

@@ -6,10 +6,11 @@ use herdbook_events::CanonicalEvent;
 use serde_json::value::RawValue;
 
 use crate::detail::{Key, Shape};
-use crate::project::spelled;
+use crate::json::compact;
+use crate::native::Native;
 
 /// One key that is not as the host's table has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fault {
     /// The key, as it is spelled there.
     pub key: &'static str,
@@ -32,7 +33,9 @@ pub fn faults(event: &CanonicalEvent) -> Vec<Fault> {
     let Some(table) = crate::table(&event.host) else { return Vec::new() };
     let contract = event.native_event.as_deref().and_then(|name| table.event(name));
     let Some(detail) = contract.and_then(|contract| table.detail(contract)) else { return Vec::new() };
-    let fault = |key: &'static Key| match spelled(event, table, key.name) {
+    let Ok(read) = compact(event.native.get()) else { return Vec::new() };
+    let native = Native::new(&event.host, None, read);
+    let fault = |key: &'static Key| match native.get(key.name) {
         None => key.required.then_some(Fault { key: key.name, wanted: None }),
         Some((name, value)) => (!fits(value, key)).then_some(Fault { key: name, wanted: Some(key.shape) }),
     };

@@ -26,6 +26,7 @@ pub mod observe;
 pub mod opencode;
 pub mod project;
 pub mod route;
+mod sample;
 mod say;
 pub mod screen;
 pub mod settings;
@@ -44,6 +45,7 @@ pub use news::{News, is_beside, news};
 pub use observe::observe;
 pub use project::{Projected, Salvage, cwd, idempotency_key, project, read};
 pub use route::{Route, RouteError, RouteFault};
+pub use sample::sample;
 pub use table::{
     Decode, Form, Home, HostTable, Identity, Install, Layout, Mapping, NativeEvent, Setup, Switch,
     Transcripts, Unit,

@@ -148,7 +148,7 @@ impl<'a> Native<'a> {
     }
 
     /// Returns the value under a key as the host lays its keys out, and the key as it is spelled here.
-    fn get(&self, key: &'static str) -> Option<(&'static str, &str)> {
+    pub(crate) fn get(&self, key: &'static str) -> Option<(&'static str, &str)> {
         let layout = self.table.map_or(&Layout::FLAT, |table| &table.layout);
         let spelled = |key: &'static str| Some((key, self.within(layout, key)?));
         spelled(key).or_else(|| spelled(layout.respelled(key)?))

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::ecmascript::canonical_text;
 use crate::json::compact;
 use crate::native::Native;
-use crate::table::{HostTable, Layout};
+use crate::table::Layout;
 
 /// What became of the bytes of one hook call.
 #[derive(Clone, Debug)]
@@ -128,19 +128,6 @@ pub fn cwd(event: &CanonicalEvent) -> Option<String> {
 pub(crate) fn native_at<'a>(event: &'a CanonicalEvent, key: &str) -> Option<&'a str> {
     let layout = crate::table(&event.host).map_or(&Layout::FLAT, |table| &table.layout);
     lookup(layout, key, |name| member(event.native.get(), name))
-}
-
-/// Returns the value under a key as its host lays its keys out, and the key as it is spelled there.
-pub(crate) fn spelled<'a>(
-    event: &'a CanonicalEvent,
-    table: &HostTable,
-    key: &'static str,
-) -> Option<(&'static str, &'a str)> {
-    let within = |key: &'static str| {
-        let layout = if table.is_common(key) { &Layout::FLAT } else { &table.layout };
-        Some((key, lookup(layout, key, |name| member(event.native.get(), name))?))
-    };
-    within(key).or_else(|| within(table.layout.respelled(key)?))
 }
 
 /// Looks a key up inside the wrappers of an event, or beside them where it has none.

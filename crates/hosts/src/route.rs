@@ -208,7 +208,7 @@ impl Route {
     }
 
     /// The answers it may give.
-    fn answers(&self) -> &[Answer] {
+    pub fn answers(&self) -> &[Answer] {
         self.may.as_deref().unwrap_or(&USUAL)
     }
 

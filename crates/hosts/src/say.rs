@@ -16,43 +16,24 @@ impl HostTable {
     /// where nobody can be asked, and the reason of a denial that comes too late is told the model.
     pub fn say(&self, event: &NativeEvent, decision: &Decision) -> Said {
         let mut said = Said::default();
+        let Word { outcome, told, late } = self.word(event, decision, &mut said);
         let reason = filled(&decision.reason);
-        let mut contexts = Vec::new();
-        let mut outcome = decision.outcome;
-        let rewrite = |outcome| Some(self.rewrite(event, outcome, decision.updated_input.as_deref()?));
-        let is_allowed_by_it = || matches!(rewrite(Outcome::Allow), Some(Ok(can)) if can.allows());
-        let mut word = outcome.answer().map(|answer| (answer, self.answer(event, answer)));
-        if let Some((answer, Err(refusal))) = word {
-            word = None;
-            if answer == Answer::Allow && is_allowed_by_it() {
-                said.given.push(answer);
-            } else {
-                match (answer, refusal.nearest) {
-                    // Its rules decide.
-                    (Answer::Allow, _) => outcome = Outcome::Continue,
-                    (Answer::Ask, Nearest::Answer(Answer::Deny)) => {
-                        outcome = Outcome::Deny;
-                        word = Some((Answer::Deny, self.answer(event, Answer::Deny)));
-                    }
-                    (Answer::Deny, Nearest::Answer(Answer::Context)) => contexts.extend(reason),
-                    _ => {}
-                }
-                said.left_out.push((answer, refusal));
-            }
-        }
-        contexts.extend(filled(&decision.context));
-        let context = contexts.join("\n");
-        let usual = word.map_or("", |(_, can)| can.map_or("", |can| usual_reason(can.intent)));
+        let contexts = [reason.filter(|_| late), filled(&decision.context)];
+        let context = contexts.into_iter().flatten().collect::<Vec<_>>().join("\n");
+        let input = decision.updated_input.as_deref();
         let fill = Fill {
             event: event.name,
-            reason: reason.unwrap_or(usual),
+            reason: reason.unwrap_or_else(|| told.map_or("", |(_, can)| usual_reason(can.intent))),
             context: &context,
-            input: decision.updated_input.as_deref(),
+            input,
         };
-        let input = rewrite(outcome).map(|can| (Answer::UpdatedInput, can));
-        let context = (!contexts.is_empty()).then(|| (Answer::Context, self.answer(event, Answer::Context)));
+        let parts = [
+            told.map(|(answer, can)| (answer, Ok(can))),
+            input.map(|input| (Answer::UpdatedInput, self.rewrite(event, outcome, input))),
+            (!context.is_empty()).then(|| (Answer::Context, self.answer(event, Answer::Context))),
+        ];
         let mut form = Form::default();
-        for (answer, can) in [word, input, context].into_iter().flatten() {
+        for (answer, can) in parts.into_iter().flatten() {
             // Beside another input `ask` stays, and `allow` gives way to the word that comes with the input.
             let added = can.and_then(|can| form.add(can, outcome == Outcome::Ask).ok_or(NOT_BESIDE));
             match added {
@@ -62,6 +43,34 @@ impl HostTable {
         }
         said.output = form.output(&fill);
         said
+    }
+
+    /// What becomes of the outcome. Where the host cannot be told it, `said` names it.
+    fn word(&self, event: &NativeEvent, decision: &Decision, said: &mut Said) -> Word {
+        let outcome = decision.outcome;
+        let mut word = Word { outcome, told: None, late: false };
+        let Some(answer) = outcome.answer() else { return word };
+        let refusal = match self.answer(event, answer) {
+            Ok(can) => return Word { told: Some((answer, can)), ..word },
+            Err(refusal) => refusal,
+        };
+        let input = decision.updated_input.as_deref().filter(|_| answer == Answer::Allow);
+        if input.is_some_and(|input| self.rewrite(event, outcome, input).is_ok_and(Can::allows)) {
+            // The form of the input says it.
+            said.given.push(answer);
+            return word;
+        }
+        said.left_out.push((answer, refusal));
+        match (answer, refusal.nearest) {
+            (Answer::Allow, _) => word.outcome = Outcome::Continue,
+            (Answer::Ask, Nearest::Answer(Answer::Deny)) => {
+                word.outcome = Outcome::Deny;
+                word.told = self.answer(event, Answer::Deny).ok().map(|can| (Answer::Deny, can));
+            }
+            (Answer::Deny, Nearest::Answer(Answer::Context)) => word.late = true,
+            _ => {}
+        }
+        word
     }
 
     /// The form in which another input is given beside an outcome.
@@ -82,6 +91,14 @@ impl HostTable {
     }
 }
 
+/// An outcome, as a host is told it.
+struct Word {
+    outcome: Outcome,
+    told: Option<(Answer, &'static Can)>,
+    /// It denies what has happened: its reason is for the model.
+    late: bool,
+}
+
 /// Why another input needs the outcome `allow`.
 pub(crate) const ALLOWS: &str = "its form allows what it changes, which only the outcome allow may";
 
@@ -95,13 +112,17 @@ impl Can {
             && self.beside.contains(&Outcome::Allow)
             && !self.beside.contains(&Outcome::Continue)
     }
+
+    /// True for another input that is a text, not an object.
+    pub(crate) fn wants_text(&self) -> bool {
+        let has_text = |form: &str| form.contains("\"$text\"");
+        self.wordings.iter().any(|wording| matches!(wording, Wording::Json(form) if has_text(form)))
+    }
 }
 
 /// Checks that another input is of the shape that the host's form wants.
 pub(crate) fn check_input(can: &Can, input: &RawValue) -> Result<(), &'static str> {
-    let wants_text = can.wordings.iter().any(
-        |wording| matches!(wording, Wording::Json(text) | Wording::Return(text) if text.contains("\"$text\"")),
-    );
+    let wants_text = can.wants_text();
     match input.get().as_bytes().first() {
         Some(b'"') if wants_text => Ok(()),
         Some(b'{') if !wants_text => Ok(()),

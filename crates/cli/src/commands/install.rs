@@ -2,20 +2,21 @@
 
 use std::time::Duration;
 
-use herdbook_hosts::settings::Needs;
+use herdbook_hosts::HostTable;
 
 use super::Context;
 use crate::daemon::Daemon;
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::setup::change::{Change, Edit};
+use crate::setup::needs::Waiting;
 use crate::setup::program::{HookProgram, hook_program};
 use crate::setup::receipt::Receipts;
 use crate::setup::refusal::Refusal;
-use crate::setup::session::{self, Options, Work};
+use crate::setup::session::{self, Consent, Options, Work};
 use crate::setup::target::Target;
 use crate::setup::trust::{self, Trust};
-use crate::setup::{show, tmux};
+use crate::setup::{refit, show, tmux};
 
 /// Put hooks into the settings of the coding agents on this machine
 ///
@@ -49,6 +50,7 @@ impl KeyOptions {
 struct Install {
     hook: HookProgram,
     keys: KeyOptions,
+    waiting: Waiting,
 }
 
 /// How long the daemon may take to say that it is there.
@@ -63,7 +65,11 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
         // No hook is written, so none has to be there.
         tmux::install(context, &args.keys.put_into(&args.options.of_tmux()))?
     } else {
-        let work = Install { hook: hook_program(context.env.path.as_deref())?, keys: args.keys.clone() };
+        let work = Install {
+            hook: hook_program(context.env.path.as_deref())?,
+            keys: args.keys.clone(),
+            waiting: Waiting::read(&context.env)?,
+        };
         let exit = session::run(context, &args.options, &work)?;
         if work.hook.is_build {
             let words =
@@ -88,6 +94,22 @@ pub fn host(host: &str, yes: bool, context: &mut Context<'_>) -> Result<Exit, Pr
     run(&Args { options, keys: KeyOptions::default() }, context)
 }
 
+/// Fits all files that have entries of ours of this host to what waits, the user's and those of projects.
+///
+/// # Errors
+/// As [`run`].
+pub fn refit(
+    table: &HostTable,
+    waiting: &Waiting,
+    consent: Consent,
+    context: &mut Context<'_>,
+) -> Result<Exit, Problem> {
+    let targets = refit::files(&context.env, table)?;
+    let hook = hook_program(context.env.path.as_deref())?;
+    let work = Install { hook, keys: KeyOptions::default(), waiting: waiting.clone() };
+    session::run_targets(context, targets, consent, &work)
+}
+
 impl Work for Install {
     fn is_for_what_is_there(&self) -> bool {
         false
@@ -95,7 +117,8 @@ impl Work for Install {
 
     fn plan(&self, target: Target, receipts: &Receipts) -> Result<Change, Refusal> {
         let version = target.version();
-        Change::to_install(target, version.as_deref(), &Needs::NONE, &self.hook, receipts)
+        let needs = self.waiting.at(target.table);
+        Change::to_install(target, version.as_deref(), &needs, &self.hook, receipts)
     }
 
     fn preview(

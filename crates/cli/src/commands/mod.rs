@@ -7,6 +7,7 @@ mod demo;
 mod deny;
 mod doctor;
 mod down;
+mod hold;
 pub mod hook;
 pub mod install;
 mod ls;
@@ -16,6 +17,7 @@ mod pin;
 mod popup;
 mod queue;
 mod reference;
+mod route;
 mod schema;
 mod screens;
 mod settle;
@@ -59,6 +61,8 @@ pub enum Command {
     Down(down::Args),
     Install(install::Args),
     Uninstall(uninstall::Args),
+    Route(route::Args),
+    Hold(hold::Args),
     Daemon(daemon::Args),
     Ls(ls::Args),
     Next(next::Args),
@@ -94,6 +98,8 @@ impl Command {
             Command::Down(_) => down::run(context),
             Command::Install(args) => install::run(&args, context),
             Command::Uninstall(args) => uninstall::run(&args, context),
+            Command::Route(args) => route::run(&args, context),
+            Command::Hold(args) => hold::run(&args, context),
             Command::Daemon(args) => daemon::run(&args, context),
             Command::Ls(args) => ls::run(&args, context),
             Command::Next(args) => next::run(&args, context),

@@ -60,6 +60,12 @@ pub mod finding {
     pub const STALE_PATH: &str = "stale-path";
     /// Our entries are not as this version writes them.
     pub const STALE_ENTRIES: &str = "stale-entries";
+    /// Our entries do not grant what routes and holds need, or more than that.
+    pub const UNFIT_ENTRIES: &str = "unfit-entries";
+    /// Something in the folder of routes is not run: it is not safe, or asks for what cannot be.
+    pub const REFUSED_ROUTE: &str = "refused-route";
+    /// A route is not run before the human trusts it as it is.
+    pub const UNTRUSTED_ROUTE: &str = "untrusted-route";
     /// The settings file, or one of the human's own rules, cannot be read.
     pub const UNREADABLE: &str = "unreadable-settings";
     /// Rules for screens that lie under no host's name.
@@ -78,6 +84,8 @@ pub mod finding {
     pub const NEVER_SEEN: &str = "never-seen";
     /// The host sends events or fields that this build does not know.
     pub const UNKNOWN_SENT: &str = "unknown-sent";
+    /// The host sends payloads that are not as its table promises.
+    pub const FAULTY_SENT: &str = "faulty-sent";
     /// Hook calls could not be read.
     pub const UNREADABLE_SENT: &str = "unreadable-sent";
 }

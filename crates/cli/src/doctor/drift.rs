@@ -1,5 +1,7 @@
 //! Drift: what a host sends that this build does not know, and what it should send and never did.
 
+use std::collections::BTreeMap;
+
 use herdbook_api::v1::HostHooks;
 use herdbook_events::Family;
 use herdbook_hosts::{HostTable, Install};
@@ -21,6 +23,7 @@ pub fn host(table: &HostTable, sent: &HostHooks, now_ms: u64) -> Vec<Check> {
     let is_recent = |at: u64| now_ms.saturating_sub(at) < RECENT_MS;
     let mut checks = never_seen(table, sent);
     checks.extend(unknown(table, sent, &is_recent));
+    checks.extend(faulty(table, sent, &is_recent));
     if sent.unreadable_at.is_some_and(is_recent) {
         let words = format!("{} could not be read", counted(sent.unreadable_count, "hook call"));
         checks.push(
@@ -103,9 +106,29 @@ fn unknown(table: &HostTable, sent: &HostHooks, is_recent: &dyn Fn(u64) -> bool)
     Some(check.fix("nothing is lost; look for a newer Herdbook"))
 }
 
+/// One line a version of the client: another one may be right again.
+fn faulty(table: &HostTable, sent: &HostHooks, is_recent: &dyn Fn(u64) -> bool) -> Vec<Check> {
+    let mut versions: BTreeMap<Option<&str>, Vec<String>> = BTreeMap::new();
+    for fault in sent.faults.iter().filter(|fault| is_recent(fault.last_at)) {
+        let wrong = match &fault.wanted {
+            None => format!("{} is missing ({})", fault.field, fault.event),
+            Some(shape) => format!("{} is no {shape} ({})", fault.field, fault.event),
+        };
+        versions.entry(fault.version.as_deref()).or_default().push(wrong);
+    }
+    let check = |(version, wrong): (Option<&str>, Vec<String>)| {
+        let version = version.map_or(String::new(), |version| format!("version {version} "));
+        let wrong: Vec<&str> = wrong.iter().map(String::as_str).collect();
+        let words = format!("{version}sends payloads that are not as documented, {}", some(&wrong));
+        Check::warning(table.host, finding::FAULTY_SENT, words)
+            .fix("the calls are taken all the same, but what is missing is not seen; look for a newer Herdbook, else report it")
+    };
+    versions.into_iter().map(check).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use herdbook_api::v1::{HookEvent, UnknownField};
+    use herdbook_api::v1::{HookEvent, HookFault, UnknownField};
 
     use super::*;
 
@@ -157,6 +180,37 @@ mod tests {
         assert_eq!(of(&sent), [(Some("lost"), "7 events not passed on by its plugin".to_owned())]);
         sent.dropped_at = Some(NOW_MS - RECENT_MS);
         assert_eq!(of(&sent), []);
+    }
+
+    #[test]
+    fn faults_are_told_in_one_line_a_version() {
+        let mut sent = sent(&[("Stop", 1)]);
+        let fault = |event: &str, field: &str, wanted: Option<&str>, version: Option<&str>| HookFault {
+            event: event.into(),
+            field: field.into(),
+            wanted: wanted.map(str::to_owned),
+            version: version.map(str::to_owned),
+            count: 1,
+            last_at: NOW_MS,
+        };
+        sent.faults = vec![
+            fault("Stop", "cwd", None, None),
+            fault("Stop", "stop_hook_active", Some("boolean"), Some("2.1.0")),
+            fault("PreToolUse", "tool_name", None, Some("2.1.0")),
+        ];
+        let line = |words: &str| (Some("faulty-sent"), words.to_owned());
+        assert_eq!(
+            of(&sent),
+            [
+                line("sends payloads that are not as documented, cwd is missing (Stop)"),
+                line(
+                    "version 2.1.0 sends payloads that are not as documented, stop_hook_active is no boolean (Stop), \
+                     tool_name is missing (PreToolUse)"
+                ),
+            ]
+        );
+        sent.faults.iter_mut().for_each(|fault| fault.last_at = 0);
+        assert_eq!(of(&sent), [], "long ago");
     }
 
     #[test]

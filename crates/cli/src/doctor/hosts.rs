@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use herdbook_api::v1::{HookEvent, HostHooks};
-use herdbook_hosts::{Form, HostTable, settings};
+use herdbook_hosts::settings::{self, Needs};
+use herdbook_hosts::{Form, HostTable};
 
 use super::check::{Check, Level, Mend, finding, some};
 use crate::setup::program::is_program;
@@ -30,6 +31,8 @@ pub struct File {
     pub ours: Vec<Ours>,
     /// What `install` writes is not what stands there.
     pub is_stale: bool,
+    /// Events whose entries do not fit what waits there.
+    pub unfit: Vec<&'static str>,
     /// The setting in it that switches hooks off.
     pub disabled: Option<String>,
     /// Why it could not be read.
@@ -133,6 +136,7 @@ pub fn host(facts: &Facts, now_ms: u64) -> Vec<Check> {
     checks.extend(twice(facts));
     checks.extend(disabled(facts));
     checks.extend(trust(facts));
+    checks.extend(unfit(facts));
     checks.extend(stale(facts, checks.is_empty()));
     if let Some(sent) = &facts.sent {
         checks.extend(super::drift::host(facts.table, sent, now_ms));
@@ -197,7 +201,7 @@ fn missing(facts: &Facts) -> Option<Check> {
         return None;
     }
     let has = |name: &str| facts.files().flat_map(|file| &file.ours).any(|ours| ours.event == name);
-    let missing: Vec<&str> = settings::events(facts.table, facts.version.as_deref(), &settings::Needs::NONE)
+    let missing: Vec<&str> = settings::events(facts.table, facts.version.as_deref(), &Needs::NONE)
         .map(|event| event.name)
         .filter(|name| !has(name))
         .collect();
@@ -258,6 +262,18 @@ fn stale(facts: &Facts, is_well_so_far: bool) -> Option<Check> {
     let words = format!("entries in {} are not as this version writes them", facts.user.path);
     let check = Check::warning(facts.table.host, finding::STALE_ENTRIES, words);
     Some(check.fix(facts.install()).mend(Mend::Install(facts.table.host)))
+}
+
+/// Entries that grant other time-outs than the routes and the hold need, or are for routes that are gone.
+fn unfit(facts: &Facts) -> Option<Check> {
+    let file = facts.files().find(|file| !file.unfit.is_empty())?;
+    let words = format!("entries in {} do not fit your routes and hold: {}", file.path, some(&file.unfit));
+    let check = Check::warning(facts.table.host, finding::UNFIT_ENTRIES, words);
+    Some(if std::ptr::eq(file, &raw const facts.user) {
+        check.fix(facts.install()).mend(Mend::Install(facts.table.host))
+    } else {
+        check.fix(format!("{} --project", facts.install()))
+    })
 }
 
 fn disabled(facts: &Facts) -> Option<Check> {

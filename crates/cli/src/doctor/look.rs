@@ -8,15 +8,17 @@ use std::thread;
 use herdbook_api::Client;
 use herdbook_api::v1::{Hooks, HostHooks};
 use herdbook_hosts::HostTable;
-use herdbook_hosts::settings::{self, Before, Needs};
+use herdbook_hosts::settings::{self, Before};
 use herdbook_wire::paths::state_dir;
 
-use super::check::Check;
+use super::check::{Check, finding};
 use super::hosts::{self, Facts, File, Ours, Trust};
 use crate::clock::now_ms;
 use crate::env::Env;
 use crate::error::Problem;
 use crate::setup::codex::Codex;
+use crate::setup::limits::{self, Limits};
+use crate::setup::needs::Waiting;
 use crate::setup::program::{self, HookProgram, hook_program};
 use crate::setup::receipt::Receipts;
 use crate::setup::show::short;
@@ -43,6 +45,8 @@ pub fn hosts(env: &Env, client: Option<&Client>) -> Result<Vec<Check>, Problem> 
         env,
         sent: client.and_then(|client| client.hooks().ok()),
         here: std::env::current_dir().ok(),
+        // What cannot be read is told beside the hosts.
+        waiting: Waiting::read(env).unwrap_or_default(),
         receipts: state_dir(&env.places).ok().map(|state| Receipts::of(&state)),
         program,
     };
@@ -60,6 +64,13 @@ pub fn hosts(env: &Env, client: Option<&Client>) -> Result<Vec<Check>, Problem> 
     if look.program.is_build && facts.iter().any(Facts::has_ours) {
         checks.push(hosts::build_folder(&short(Path::new(&look.program.path), env.home())));
     }
+    if let Some(state) = state_dir(&env.places).ok().filter(|state| state.is_dir()) {
+        let told = fs::read_to_string(limits::file(&state)).ok();
+        if told != Limits::standing(&Receipts::of(&state)).text() {
+            let words = "the daemon does not know the time-outs in the settings as they are";
+            checks.push(Check::warning("hooks", finding::UNFIT_ENTRIES, words).fix("herdbook install"));
+        }
+    }
     Ok(checks)
 }
 
@@ -69,6 +80,7 @@ struct Look<'a> {
     sent: Option<Hooks>,
     here: Option<PathBuf>,
     receipts: Option<Receipts>,
+    waiting: Waiting,
     program: HookProgram,
 }
 
@@ -106,7 +118,7 @@ impl Look<'_> {
     }
 
     /// Reads our entries in a file. A file that is not there has none.
-    fn read(&self, table: &HostTable, version: Option<&str>, path: &Path) -> File {
+    fn read(&self, table: &'static HostTable, version: Option<&str>, path: &Path) -> File {
         let mut file = File { path: short(path, self.env.home()), ..File::default() };
         let bytes = match bytes(path) {
             Ok(bytes) => bytes,
@@ -120,13 +132,23 @@ impl Look<'_> {
             let program = self.program.path_beside(written.iter().map(String::as_str));
             let command = |args: &[&str]| herdbook_machine::guarded_command(program, args);
             // What `install` would change is not as it should be.
-            let is_stale =
-                settings::install(table, version, &Needs::NONE, &command, Some(text), Before::Unknown)
-                    .is_ok_and(|new| new != text);
-            Ok((text, entries, is_stale))
+            let is_stale = settings::install(
+                table,
+                version,
+                &self.waiting.at(table),
+                &command,
+                Some(text),
+                Before::Unknown,
+            )
+            .is_ok_and(|new| new != text);
+            let needs = self.waiting.at(table);
+            let unfit = settings::unfit(table, &needs, &entries).map(|event| event.name).collect();
+            Ok((text, entries, is_stale, unfit))
         });
         match found {
-            Ok((text, entries, is_stale)) => {
+            Ok((text, entries, is_stale, unfit)) => {
+                let unfit: Vec<&'static str> = unfit;
+                file.unfit = if entries.is_empty() { Vec::new() } else { unfit };
                 file.disabled = settings::switched_off(table.host, text).map(str::to_owned);
                 file.is_stale = is_stale && !entries.is_empty();
                 let ours = |entry: settings::Entry| {

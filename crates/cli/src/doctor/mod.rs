@@ -1,6 +1,6 @@
 //! `herdbook doctor`: what is looked at, and what is made of it.
 //!
-//! `service`, `folder`, `hosts`, `drift`, `screens` and `terminals` make checks, the first two by asking the daemon and
+//! `service`, `folder`, `hosts`, `drift`, `routes`, `screens` and `terminals` make checks, the first two by asking the daemon and
 //! looking at the folder; `look` gathers the facts about the hosts; `mend` does what `--fix` may do. Start with [`examine`].
 
 mod check;
@@ -9,6 +9,7 @@ mod folder;
 mod hosts;
 mod look;
 mod mend;
+mod routes;
 mod screens;
 mod service;
 mod terminals;
@@ -59,6 +60,7 @@ pub fn examine(env: &Env) -> Result<Vec<Check>, Problem> {
     }
     let client = asked.iter().find(|socket| socket.answer.is_ok()).map(service::Socket::client);
     checks.extend(look::hosts(env, client.as_ref())?);
+    checks.extend(routes::of(env, &state));
     let running = client.as_ref().and_then(|client| client.agents().ok());
     checks.extend(running.map(|running| terminals::agents(&running)));
     checks.extend(

@@ -9,6 +9,7 @@ use herdbook_wire::paths::{private_dir as private_state, state_dir};
 
 use super::ask::agrees;
 use super::change::{Change, Edit};
+use super::limits::Limits;
 use super::receipt::Receipts;
 use super::refusal::Refusal;
 use super::show;
@@ -117,18 +118,41 @@ fn run_hosts(
     hosts: &[String],
     work: &dyn Work,
 ) -> Result<Exit, Problem> {
+    let targets = targets(&context.env, hosts, options.project.as_deref(), work.is_for_what_is_there())?;
+    run_targets(context, targets, Consent { dry_run: options.dry_run, yes: options.yes }, work)
+}
+
+/// How far the human has agreed beforehand.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Consent {
+    /// Only show it.
+    pub dry_run: bool,
+    /// Do not ask.
+    pub yes: bool,
+}
+
+/// Goes through these settings files, as [`run`] does.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_targets(
+    context: &mut Context<'_>,
+    targets: Vec<Target>,
+    consent: Consent,
+    work: &dyn Work,
+) -> Result<Exit, Problem> {
     let state = state_dir(&context.env.places)?;
     let receipts = Receipts::of(&state);
     let home = context.env.home().map(str::to_owned);
     let mut exit = Exit::Ok;
     let mut changes = Vec::new();
     let mut is_idle = true;
-    for target in targets(&context.env, hosts, options.project.as_deref(), work.is_for_what_is_there())? {
+    for target in targets {
         let host = target.table.host;
         match work.plan(target, &receipts) {
             Ok(change) => {
-                show::change(context.printer, &change, home.as_deref(), options.dry_run)?;
-                let more = work.preview(context, &change, &receipts, options.dry_run)?;
+                show::change(context.printer, &change, home.as_deref(), consent.dry_run)?;
+                let more = work.preview(context, &change, &receipts, consent.dry_run)?;
                 is_idle &= change.edit == Edit::Nothing && !more;
                 changes.push(change);
             }
@@ -138,11 +162,11 @@ fn run_hosts(
             }
         }
     }
-    if options.dry_run {
+    if consent.dry_run {
         return Ok(exit);
     }
     // With nothing shown there is nothing to agree to, whatever was said beforehand.
-    let agreed = !is_idle && (options.yes || agrees(context.printer)?);
+    let agreed = !is_idle && (consent.yes || agrees(context.printer)?);
     if !is_idle && !agreed {
         return Err(Problem::Declined);
     }
@@ -153,12 +177,22 @@ fn run_hosts(
     if agreed {
         private_state(&state)?;
         prepare(&receipts.backups)?;
+        // A hook must not wait longer than its entry, be it the old one or the new one.
+        let mut limits = Limits::standing(&receipts);
+        for change in &changes {
+            let texts = [change.text().ok().flatten(), change.text_after()];
+            texts.into_iter().flatten().for_each(|text| limits.add(change.target.table, text));
+        }
+        limits.write(&state)?;
     }
     for change in &changes {
         if let Err(refusal) = work.apply(context, change, &receipts, agreed) {
             exit = Exit::Failed;
             show::refusal(context.printer, change.target.table.host, &refusal);
         }
+    }
+    if state.is_dir() {
+        Limits::standing(&receipts).write(&state)?;
     }
     Ok(exit)
 }

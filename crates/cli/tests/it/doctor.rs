@@ -172,13 +172,17 @@ fn hooks_are_followed_from_install_to_the_first_event() {
     assert_eq!(machine.run(&["up"]).code, 0);
     assert_eq!(machine.run(&["install", "claude", "--yes"]).code, 0);
     assert_eq!(machine.found(), ["claude never-fired", "cursor not-installed"]);
-    let prompt = r#"{"session_id":"1","cwd":"/srv/demo","hook_event_name":"UserPromptSubmit","prompt":"x"}"#;
+    let prompt = r#"{"session_id":"1","transcript_path":"/t","cwd":"/srv/demo","hook_event_name":"UserPromptSubmit","prompt":"x"}"#;
     machine.fire("claude", prompt);
     assert_eq!(machine.found(), ["cursor not-installed"]);
     machine.fire("claude", r#"{"session_id":"1","hook_event_name":"Dreamed","dream":1}"#);
     assert_eq!(machine.found(), ["claude unknown-sent", "cursor not-installed"]);
     let words = machine.run(&["doctor"]).stdout;
     assert!(words.contains("1 event: Dreamed; 1 field: dream (Dreamed)"), "{words}");
+    machine.fire("claude", &prompt.replace("\"x\"", "[\"x\"]"));
+    assert_eq!(machine.found(), ["claude unknown-sent", "claude faulty-sent", "cursor not-installed"]);
+    let words = machine.run(&["doctor"]).stdout;
+    assert!(words.contains("not as documented, prompt is no string (UserPromptSubmit)"), "{words}");
 }
 
 #[test]

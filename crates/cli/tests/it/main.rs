@@ -15,6 +15,7 @@ mod listing;
 mod next;
 mod normalize;
 mod reference;
+mod routes;
 mod screens;
 mod stats;
 mod support;

@@ -1,6 +1,7 @@
 //! Our own routes.
 
 use herdbook_api::v1;
+use herdbook_wire::Delivery;
 use serde_json::json;
 
 use crate::support::{Scratch, claude, stop_call, stuck};
@@ -48,6 +49,27 @@ fn hooks_are_counted_by_host_and_event_also_after_a_restart() {
     assert_eq!((host.unknown_fields[0].field.as_str(), host.unknown_fields[0].count), ("dream", 1));
     daemon.stop();
     assert_eq!(scratch.start().client().hooks().unwrap(), hooks);
+}
+
+#[test]
+fn what_payloads_lack_is_told_by_event_and_field() {
+    let daemon = Scratch::new().start();
+    let whole = r#"{"session_id":"1","transcript_path":"/t","cwd":"/","hook_event_name":"Stop","stop_hook_active":false}"#;
+    let call = |delivery, body: &str| Delivery { body: body.into(), ..claude(delivery, "", "", json!({})) };
+    daemon.frame(&call(1, whole));
+    let broken = whole.replace(r#""cwd":"/","#, "").replace("false", "0");
+    daemon.frame(&call(2, &broken));
+    let hooks = daemon.client().hooks().unwrap();
+    let host = &hooks.hosts[0];
+    assert_eq!((host.count, host.faulty_count, host.faulty_at), (2, 1, Some(host.last_at)));
+    let faults: Vec<_> = host
+        .faults
+        .iter()
+        .map(|fault| (fault.event.as_str(), fault.field.as_str(), fault.wanted.as_deref(), fault.count))
+        .collect();
+    assert_eq!(faults, [("Stop", "cwd", None, 1), ("Stop", "stop_hook_active", Some("boolean"), 1)]);
+    let metrics = daemon.get("/metrics").body;
+    assert!(metrics.contains("\nherdbook_hook_calls_faulty_total{host=\"claude\"} 1\n"), "{metrics}");
 }
 
 #[test]

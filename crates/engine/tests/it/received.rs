@@ -36,6 +36,43 @@ fn events_are_counted_by_host_and_name_and_come_back_after_a_restart() {
 }
 
 #[test]
+fn what_payloads_lack_of_what_the_host_promises_is_counted_by_event_and_version() {
+    let mut herd = Herd::new();
+    let stop = r#""session_id":"1","transcript_path":"/t","cwd":"/","hook_event_name":"Stop""#;
+    herd.hook("claude", &format!(r#"{{{stop},"stop_hook_active":false}}"#), Origin::default());
+    assert_eq!(
+        (herd.engine.received()["claude"].faulty.count, herd.engine.received()["claude"].faults.len()),
+        (0, 0)
+    );
+    for version in ["2.0.0", "2.0.0", "2.1.0"] {
+        herd.wait(3_000);
+        let body = format!(r#"{{{stop},"stop_hook_active":"no","cli_version":"{version}"}}"#);
+        herd.hook("claude", &body, Origin::default());
+    }
+    herd.wait(3_000);
+    herd.hook("claude", r#"{"session_id":"1","hook_event_name":"Dreamed"}"#, Origin::default());
+    let received = herd.engine.received();
+    let claude = &received["claude"];
+    assert_eq!((claude.faulty.count, claude.faulty.last_ms), (3, START_MS + 9_000));
+    let told: Vec<_> = claude
+        .faults
+        .iter()
+        .map(|(one, seen)| (one.event, one.fault.to_string(), one.version.clone().unwrap(), seen.count))
+        .collect();
+    let wrong = || ("Stop", "'stop_hook_active' is no boolean".to_owned());
+    assert_eq!(told, [(wrong().0, wrong().1, "2.0.0".into(), 2), (wrong().0, wrong().1, "2.1.0".into(), 1)]);
+    for version in 0..100 {
+        let body = format!(r#"{{{stop},"stop_hook_active":1,"cli_version":"{version}\u001b[2J"}}"#);
+        herd.hook("claude", &body, Origin::default());
+    }
+    let received = herd.engine.received();
+    assert_eq!((received["claude"].faulty.count, received["claude"].faults.len()), (103, 64));
+    let versions = received["claude"].faults.keys().filter_map(|fault| fault.version.as_deref());
+    assert!(versions.into_iter().all(|version| !version.chars().any(char::is_control)));
+    assert_eq!(herd.restarted().engine.received(), received);
+}
+
+#[test]
 fn a_repeat_by_another_registration_is_counted_apart() {
     let mut herd = Herd::new();
     for _ in 0..2 {

@@ -4,7 +4,7 @@ export type StuckReason = "stopped" | "permission";
 /** A session became stuck and needs attention. */
 export interface StuckEvent {
   readonly type: "stuck";
-  /** Not empty. */
+  /** Not empty, and at most 1024 bytes of UTF-8, as in the other events. */
   readonly sessionId: string;
   /** A tmux pane or what stands for one; not empty. */
   readonly paneId: string;
@@ -46,15 +46,29 @@ export interface SessionEnded {
 /** What is posted to `/event/normalized`. */
 export type NormalizedEvent = StuckEvent | UnstuckEvent | SessionRegistered | SessionEnded;
 
+/** How long the daemon takes session ids, in bytes. */
+const MAX_SESSION_ID_BYTES = 1024;
+
+/** Bytes of UTF-8; half a surrogate pair counts as the character that takes its place. */
+function bytes(text: string): number {
+  let count = 0;
+  for (const character of text) {
+    const code = character.codePointAt(0) ?? 0;
+    count += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+  }
+  return count;
+}
+
 function has(event: unknown, type: string, filled: readonly string[], texts: readonly string[]): boolean {
   if (typeof event !== "object" || event === null) return false;
   const members = event as Record<string, unknown>;
   const isText = (name: string) => typeof members[name] === "string";
-  const { timestamp } = members;
+  const { sessionId, timestamp } = members;
   return (
     members["type"] === type &&
     filled.every((name) => isText(name) && members[name] !== "") &&
     texts.every(isText) &&
+    typeof sessionId === "string" && bytes(sessionId) <= MAX_SESSION_ID_BYTES &&
     typeof timestamp === "number" && Number.isFinite(timestamp) && timestamp > 0
   );
 }

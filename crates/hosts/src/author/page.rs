@@ -28,9 +28,50 @@ To say nothing, `continue`, prints nothing and is always possible; it is not `al
 hosts. Where a host cannot be told something, `→` names the nearest thing that works; why stands with the host.
 ";
 
+/// What a route reads, as the page shows it.
+const ROUTE_INPUT: &str = r#"{"canonical": {"event": "tool/before", "host": "claude", "nativeEvent": "PreToolUse",
+   "idempotencyKey": "7493e12a3dedf45e53b0c5a0d120534ab708c18d1267618731c34b90f40b1043",
+   "payload": {"sessionId": {"value": "s-1", "nativeKey": "session_id"},
+               "toolName": {"value": "Bash", "nativeKey": "tool_name"},
+               "toolInput": {"value": {"command": "git push -f"}, "nativeKey": "tool_input"}}},
+ "native": {"hook_event_name": "PreToolUse", "session_id": "s-1", "tool_name": "Bash",
+            "tool_input": {"command": "git push -f"}}}"#;
+
+const ROUTES: &str = r#"
+## Routes
+
+A **route** is a script of the human's, `routes/<family>/NAME` in his settings folder. It reads one JSON object on standard
+input, the event and untouched beside it what the host sent:
+
+```json
+INPUT
+```
+
+It prints nothing, or one JSON object:
+
+| member | what |
+| --- | --- |
+| `outcome` | `continue` (as without one), `allow`, `ask` or `deny`: the host goes by its own rules, or lets it happen, asks the human, does not let it happen; of a stop, `deny` is to go on |
+| `reason` | why: for the model where it is denied, for the human where he is asked |
+| `context` | text for the model, with any outcome or none |
+| `updatedInput` | another input for the tool, in the place of the whole (of a prompt: another text) |
+
+- `allow` and `updatedInput` are taken only of a route whose toml names them in `may`. On most hosts the form of another
+  input allows the call by the same word: there it is given with `allow` only (on Claude Code with `ask`, too).
+- Of several routes the strictest outcome counts, with the reasons of those who gave it; all contexts are told.
+- What a host cannot be told at an event becomes the nearest thing at the same event: `ask` becomes `deny`, and the reason of
+  a `deny` that comes too late becomes `context`. What has none is left out. Nothing ever becomes `allow`.
+- A member that is not one of these, an exit code other than 0 and bad JSON are failures, and so is an answer that the route
+  may not give: nothing is told, or `deny` where its toml says `fail = "closed"`.
+
+The types are `EventRouteInput` and `RouteAnswer` in `herdbook schema --lang ts`, and `routeInput` and `routeAnswer` in
+`--lang json-schema`.
+"#;
+
 /// Returns the reference as a Markdown page.
 pub fn reference_page() -> String {
     let mut page = INTRO.to_owned();
+    page.push_str(&ROUTES.replace("INPUT", ROUTE_INPUT));
     // Writing to a string cannot fail.
     let _ = hosts(&mut page);
     let _ = families(&mut page);

@@ -9,6 +9,7 @@ use super::kind_word;
 use super::lines::json_lines;
 use super::mirror::{KeyPart, LayoutPart, MappingPart, Members, layout, of_key, payload};
 use crate::HOSTS;
+use crate::answer::Answer;
 use crate::detail::Detail;
 use crate::table::{HostTable, NativeEvent};
 
@@ -145,8 +146,69 @@ export interface EventRouteInput<F extends Family = Family> {
   readonly canonical: CanonicalEvent<F>;
   readonly native: Native;
 }
+
+/** What a route of any family is given. */
+export type RouteInput = { [F in Family]: EventRouteInput<F> }[Family];
+
 ",
     );
+    answers(module)?;
+    module.push_str(
+        "
+/**
+ * What a route prints: nothing, or this. Without an outcome, or with `continue`, the host goes by its own rules.
+ *
+ * `allow` and `updatedInput` must stand in the `may` of the route's toml. What a host cannot be told is left out there.
+ */
+export type RouteAnswer<F extends Family = Family> = {
+  /** Why: for the model where it is denied, for the human where he is asked. */
+  readonly reason?: string;
+  /** Text for the model. */
+  readonly context?: \"context\" extends FamilyAnswers[F] ? string : never;
+} & (
+  | {
+      /** Do not let it happen; of a stop: go on. */
+      readonly outcome: Extract<FamilyAnswers[F], \"deny\">;
+      readonly updatedInput?: never;
+    }
+  | {
+      readonly outcome?: \"continue\" | Extract<FamilyAnswers[F], \"allow\" | \"ask\">;
+      /** Another input, in the place of the whole. Most hosts take it beside `allow` alone. */
+      readonly updatedInput?: FamilyInputs[F];
+    }
+);
+",
+    );
+    Ok(())
+}
+
+/// What of each family at least one host can be told, and what another input is there.
+fn answers(module: &mut String) -> std::fmt::Result {
+    let told = |family: Family, answer| {
+        HOSTS.iter().flat_map(move |table| {
+            table.routed(family).filter_map(move |event| table.answer(event, answer).ok())
+        })
+    };
+    writeln!(
+        module,
+        "/** What of each family at least one host can be told, beside `continue`. */\nexport interface FamilyAnswers {{"
+    )?;
+    for family in Family::ALL {
+        let is_told = |answer: &Answer| told(*family, *answer).next().is_some();
+        let words = quoted(Answer::ALL.iter().filter(|answer| is_told(answer)).map(|answer| answer.as_str()));
+        let words = if words.is_empty() { "never" } else { &words };
+        writeln!(module, "  \"{}\": {words};", family.as_str())?;
+    }
+    writeln!(module, "}}\n\n/** What another input is in each family. */\nexport interface FamilyInputs {{")?;
+    for family in Family::ALL {
+        let input = match told(*family, Answer::UpdatedInput).next() {
+            None => "never",
+            Some(can) if can.wants_text() => "string",
+            Some(_) => "{ readonly [key: string]: Json }",
+        };
+        writeln!(module, "  \"{}\": {input};", family.as_str())?;
+    }
+    module.push_str("}\n");
     Ok(())
 }
 

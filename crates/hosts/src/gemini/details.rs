@@ -1,6 +1,6 @@
 //! What Gemini CLI's events carry, and what it can be told in answer (documents of 0.56, recordings of 0.61.0).
 
-use crate::detail::Intent::{Ask, BlockStop, Deny, Extra, ReplaceOutput, RewriteInput, StopAll};
+use crate::detail::Intent::{BlockStop, Deny, Extra, ReplaceOutput, RewriteInput, StopAll};
 use crate::detail::Wording::{self, ExitTwo, Json};
 use crate::detail::forms::{ADDS, STOPS};
 use crate::detail::{Can, Detail, Key, boolean, can, cannot, detail, object, text};
@@ -50,13 +50,14 @@ pub const DETAILS: &[Detail] = &[
         .blocks("the tool is not called; the turn goes on")
         .can(&[
             DENIES,
-            can(Ask, &[Json(r#"{"decision":"ask","reason":"$reason"}"#)])
-                .note("stands in the source of 0.61.0, where it works, and in no document; the reason is not shown"),
             can(RewriteInput, &[Json(r#"{"hookSpecificOutput":{"tool_input":"$input"}}"#)])
                 .note("laid over the model's arguments; its own rules still decide"),
             STOPS,
         ])
-        .cannot(&[cannot("allow", "its own rules decide all the same, and the dialog is shown")]),
+        .cannot(&[
+            cannot("allow", "its own rules decide all the same, and the dialog is shown"),
+            cannot("ask", "it is documented nowhere, and hangs a run in print mode"),
+        ]),
     detail("AfterTool", &[TOOL, &[object("tool_response")], SERVER]).seen(LIVE).can(&[
         can(ReplaceOutput, &[DENIED]).note("the reason takes the place of the result"),
         ADDS,

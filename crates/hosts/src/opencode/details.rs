@@ -34,7 +34,10 @@ pub const DETAILS: &[Detail] = &[
     )
     .seen(LIVE)
     .blocks("the message is rejected, and never reaches the model")
-    .can(&[can(AddContext, &[Set("output.parts", "append a text part")]), can(Deny, &[Throw("$reason")])]),
+    .can(&[
+        can(AddContext, &[Set("output.parts", "append a text part")]),
+        can(Deny, &[Throw("$reason")]).note("the prompt vanishes, and nobody reads the reason"),
+    ]),
     detail("tool.execute.before", &[CALL])
         .seen(LIVE)
         .blocks("the call fails with the reason")

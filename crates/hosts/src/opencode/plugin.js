@@ -60,9 +60,13 @@ const drain = async () => {
   running = true
   while (queue.length) {
     const told = queue.shift()
-    const answer = await run(told)
+    if (told.wants) {
+      // An answer may take its time, and other calls and events must not wait for it.
+      run(told).then(told.done)
+      continue
+    }
+    told.done(await run(told))
     late = false
-    told.done(answer)
   }
   running = false
 }

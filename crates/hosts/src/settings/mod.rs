@@ -19,7 +19,7 @@ use crate::table::{Form, HostTable, NativeEvent};
 
 pub use command::{PROGRAM, is_ours, program};
 pub use layout::{has_timeouts, timeout_ms};
-pub use needs::{MARGIN_MS, Needs};
+pub use needs::{MARGIN_MS, Needs, unfit};
 pub use switch::switched_off;
 pub use version::{find_version, knows};
 

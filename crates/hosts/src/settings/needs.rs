@@ -1,6 +1,7 @@
 //! What entries need beyond the standard, for routes and for a hold.
 
-use super::layout::has_timeouts;
+use super::Entry;
+use super::layout::{has_timeouts, timeout_ms};
 use crate::table::{HostTable, Install, NativeEvent};
 
 /// How much longer than what it waits for an entry's time-out is, in milliseconds: one second that the daemon leaves
@@ -61,6 +62,23 @@ impl Needs {
     }
 }
 
+/// Returns the events whose entries do not fit what waits: they grant another time, are missing, or nothing needs them
+/// any more. What a host's version has to do with it is left out, and a plugin has no entries that could.
+pub fn unfit<'a>(
+    table: &'a HostTable,
+    needs: &'a Needs,
+    entries: &'a [Entry],
+) -> impl Iterator<Item = &'a NativeEvent> {
+    table.events.iter().filter(move |event| {
+        let mut ours = entries.iter().filter(|entry| entry.event == event.name).peekable();
+        if event.install == Install::OnRoute && needs.registers(event) != ours.peek().is_some() {
+            return has_timeouts(table);
+        }
+        let granted = |entry: &Entry| timeout_ms(table, entry.timeout.as_deref()?);
+        ours.any(|entry| granted(entry) != Some(needs.entry_ms(table, event)))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,6 +112,29 @@ mod tests {
         let before = opencode::TABLE.event("tool.execute.before").unwrap();
         needs.add(before, 60_000);
         assert_eq!(needs.cut_to_ms(&opencode::TABLE, before), Some(3_000), "its plugin has no entries");
+    }
+
+    #[test]
+    fn entries_that_do_not_fit_are_named() {
+        let table = &claude::TABLE;
+        let entry = |event: &str, timeout: &str| Entry {
+            event: event.into(),
+            command: String::new(),
+            timeout: Some(timeout.into()),
+            alone: true,
+        };
+        let names = |needs: &Needs, entries: &[Entry]| -> Vec<&str> {
+            unfit(table, needs, entries).map(|event| event.name).collect()
+        };
+        let standard = [entry("PreToolUse", "5"), entry("Stop", "5")];
+        assert!(names(&Needs::NONE, &standard).is_empty());
+        let mut needs = Needs::default();
+        needs.add(table.event("Stop").unwrap(), 60_000);
+        needs.add(table.event("FileChanged").unwrap(), 10);
+        assert_eq!(names(&needs, &standard), ["Stop", "FileChanged"]);
+        let fitted = [entry("PreToolUse", "5"), entry("Stop", "62"), entry("FileChanged", "5")];
+        assert!(names(&needs, &fitted).is_empty());
+        assert_eq!(names(&Needs::NONE, &fitted), ["Stop", "FileChanged"]);
     }
 
     #[test]

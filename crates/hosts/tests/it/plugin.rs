@@ -189,3 +189,18 @@ idle('1'); console.log(await before({ a: 2 }), performance.now() - from < 6000)"
         assert!(!std::path::Path::new("/proc").join(pid).join("exe").exists(), "{pid} is ended");
     }
 }
+
+#[test]
+fn answers_to_calls_side_by_side_do_not_wait_for_each_other() {
+    // One after the other they would take longer than the 1.5 s that each may.
+    let script = "const done = []
+const calls = Promise.all([before({}), before({}), before({})]).then((said) => { done.push(said.join()) })
+await idle('1'); done.push('told')
+await calls; console.log(done.join(' '))";
+    let command = r#"read -r told; case $told in
+*execute.before*) sleep 0.6; echo '{"throw":"no"}';;
+esac"#;
+    if let Some(told) = run("side-by-side", command, script) {
+        assert_eq!(told, "told thrown: no,thrown: no,thrown: no\n");
+    }
+}

@@ -124,9 +124,10 @@ fn what_a_host_cannot_do_is_refused_with_the_nearest_thing() {
         ]
     );
     assert_eq!(of("may = ['deny']", Family::ToolBefore), []);
+    assert_eq!(of("fail = 'closed'", Family::PromptSubmit), []);
     assert_eq!(
-        of("fail = 'closed'", Family::PromptSubmit),
-        [("copilot", "UserPromptSubmit"), ("opencode", "chat.message")]
+        of("may = ['allow']", Family::ToolBefore),
+        [("codex", "PreToolUse"), ("gemini", "BeforeTool"), ("opencode", "tool.execute.before")]
     );
     assert_eq!(of("may = ['deny']", Family::PermissionRequest), [("opencode", "permission.asked")]);
 }

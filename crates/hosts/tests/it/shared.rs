@@ -28,12 +28,6 @@ const SEEN_OTHERWISE: &[(&str, &str, &str, Option<&str>)] = &[
     ("codex", "PostToolUse", "stopAll", None),
     ("gemini", "BeforeTool", "allow", None),
     (
-        "gemini",
-        "BeforeTool",
-        "ask",
-        Some(r#"{"via":"stdout-json","exit":0,"json":{"decision":"ask","reason":"$reason"}}"#),
-    ),
-    (
         "copilot",
         "UserPromptSubmit",
         "deny",

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use herdbook_events::{Family, NormalizedEvent};
-use herdbook_hosts::{HOSTS, Projected, canonical_text, faults, project};
+use herdbook_hosts::{Decision, HOSTS, Projected, canonical_text, faults, project};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -171,6 +171,8 @@ fn the_package_makes_of_all_captures_what_our_code_makes() {
         assert_eq!(answer["line"].as_str().unwrap(), line);
         // The schema takes the line, and neither a third member of a field nor a field of nobody's.
         assert_eq!(answer["schema"], json!([true, false, false]), "{line}");
+        // What a route reads is the event alone, and what was sent beside it.
+        assert_eq!(answer["route"], json!([true, false]), "{line}");
         *equal.entry(host).or_default() += 1;
         let fault = answer["fault"].as_str().unwrap_or_default();
         assert!(
@@ -242,6 +244,9 @@ fn the_guards_and_the_schema_take_what_the_daemon_takes() {
         }
         events.push(event);
     }
+    for id in ["x".repeat(1_024), "x".repeat(1_025)] {
+        events.push(json!({"type": "ended", "sessionId": id, "timestamp": 1}));
+    }
     let questions: Vec<String> =
         events.iter().map(|event| json!({"do": "normalized", "event": event}).to_string()).collect();
     let answers = ask(&tsc, &questions);
@@ -253,4 +258,44 @@ fn the_guards_and_the_schema_take_what_the_daemon_takes() {
     }
     println!("{} events, {taken} of them valid", events.len());
     assert!(taken > 20 && taken < events.len() / 2 + 50);
+}
+
+#[test]
+fn the_guards_count_the_bytes_of_a_session_id() {
+    let Some(tsc) = compiler("the_guards_count_the_bytes_of_a_session_id") else { return };
+    let event = |id: &str| format!(r#"{{"type":"ended","sessionId":"{id}","timestamp":1}}"#);
+    let mut events = Vec::new();
+    // One to four bytes each, and half a pair, which becomes a character of three.
+    for (letter, most) in [("x", 1_024), ("é", 512), ("€", 341), ("😀", 256), ("\\ud83d", 341)] {
+        events.push((event(&letter.repeat(most)), true));
+        events.push((event(&letter.repeat(most + 1)), false));
+    }
+    let questions: Vec<String> =
+        events.iter().map(|(event, _)| format!(r#"{{"do":"guard","event":{event}}}"#)).collect();
+    for ((event, is_valid), answer) in events.iter().zip(ask(&tsc, &questions)) {
+        assert_eq!(NormalizedEvent::parse(event.as_bytes()).is_ok(), *is_valid, "{event}");
+        assert_eq!(answer, json!(is_valid), "{event}");
+    }
+}
+
+#[test]
+fn the_schema_takes_the_answers_of_routes_that_are_read() {
+    let Some(tsc) = compiler("the_schema_takes_the_answers_of_routes_that_are_read") else { return };
+    let answers = [
+        json!({}),
+        json!({"outcome": "deny", "reason": "no", "context": "c", "updatedInput": {"a": [1]}}),
+        json!({"outcome": "continue", "reason": null, "updatedInput": null}),
+        json!({"outcome": "block"}),
+        json!({"outcome": null}),
+        json!({"reason": 3}),
+        json!({"context": ["c"]}),
+        json!({"message": "no"}),
+        json!([]),
+        json!("deny"),
+    ];
+    let questions: Vec<String> =
+        answers.iter().map(|answer| json!({"do": "answer", "answer": answer}).to_string()).collect();
+    for (answer, taken) in answers.iter().zip(ask(&tsc, &questions)) {
+        assert_eq!(taken, json!(Decision::read(answer.to_string().as_bytes()).is_ok()), "{answer}");
+    }
 }

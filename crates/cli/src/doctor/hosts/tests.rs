@@ -11,7 +11,7 @@ fn well(host: &str) -> Facts {
     let version = Some("99.0.0".to_owned());
     let ours =
         |event: &herdbook_hosts::NativeEvent| Ours { event: event.name.to_owned(), program: program.clone() };
-    let ours = settings::events(table, version.as_deref(), &settings::Needs::NONE).map(ours).collect();
+    let ours = settings::events(table, version.as_deref(), &Needs::NONE).map(ours).collect();
     let sent = HostHooks { host: host.into(), count: 3, last_at: NOW_MS - 120_000, ..HostHooks::default() };
     Facts {
         table,
