@@ -141,6 +141,14 @@ pub enum Problem {
         /// Why not.
         why: String,
     },
+    /// What a route shall be tried with is no event that it is run for.
+    #[error("no event of {title} for this route: {why}")]
+    NotAnEvent {
+        /// The host's name for people.
+        title: &'static str,
+        /// Why not.
+        why: String,
+    },
     /// A route could not be trusted, or its trust not be taken back.
     #[error(transparent)]
     Trust(#[from] herdbook_daemon::routes::TrustError),
