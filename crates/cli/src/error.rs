@@ -252,12 +252,12 @@ impl Problem {
                 Some("install herdbook-hook into the same folder as herdbook: hosts run it by that path")
             }
             Problem::NoHost => Some("name one, `herdbook install claude` for example"),
+            Problem::CannotAskAnswer => Some("pass --yes to answer what is shown above"),
             Problem::NoRoute { .. } => Some("run `herdbook route ls` for their names"),
             Problem::ByAgent { .. } | Problem::ByWhom(_) => Some("run it in a terminal of your own"),
             Problem::NotInstalled { host, .. } => {
                 return Some(format!("run `herdbook install {host}` first").into());
             }
-            Problem::CannotAskAnswer => Some("pass --yes to answer what is shown above"),
             Problem::CannotAsk => Some("pass --yes, or look first with --dry-run"),
             Problem::NoScreens { .. } => {
                 Some("known are those of claude, codex, copilot, cursor, gemini and opencode")
