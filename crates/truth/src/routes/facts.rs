@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::scene::{LAST, MADE, MORE, OTHER, SECRETS};
+use super::scene::{LAST, MADE, MORE, OTHER, PROTECTED};
 use crate::{lines, traces};
 
 /// What was to be seen.
@@ -15,7 +15,7 @@ pub struct Facts {
     pub ran: bool,
     /// The tool made the other file: its input was replaced.
     pub ran_other: bool,
-    /// The tool wrote the file with secrets.
+    /// The tool wrote the lock file.
     pub wrote: bool,
     /// The client asked the human.
     pub dialog: bool,
@@ -41,7 +41,7 @@ pub fn facts(out: &Path, dialog: &str, word: &str) -> Facts {
     Facts {
         ran: exists(MADE),
         ran_other: exists(OTHER),
-        wrote: exists(SECRETS),
+        wrote: exists(PROTECTED),
         dialog: dialog.split('|').any(shows),
         went_on: shows(MORE),
         last_words: shows(LAST) || shows(MORE),

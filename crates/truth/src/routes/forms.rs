@@ -61,7 +61,7 @@ pub enum Sees {
     Blocked,
     /// It ran with the other input.
     Rewritten,
-    /// The model's file with secrets was not written.
+    /// The lock file was not written.
     Unwritten,
     /// The human was asked.
     Asked,
