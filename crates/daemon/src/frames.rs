@@ -203,7 +203,7 @@ async fn ask(
     Ok(Some(Asked { answer, patient_until }))
 }
 
-/// Comes back when the other side has closed.
+/// Comes back when the other side has closed, or only its own way out: hooks do neither while they wait.
 pub(crate) async fn hung_up(stream: &mut UnixStream) {
     let mut rest = [0; 64];
     // What comes after the frame says nothing.

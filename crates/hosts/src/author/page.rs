@@ -191,7 +191,7 @@ fn nearest_words(nearest: Nearest) -> String {
 /// A host's events with their keys, and the forms of what it can be told.
 fn of_host(page: &mut String, table: &HostTable) -> Written {
     writeln!(page, "\n## {}\n", table.title)?;
-    let common: Vec<String> = table.common.iter().map(key).collect();
+    let common: Vec<String> = table.common.iter().map(|one| key(one, &[])).collect();
     writeln!(page, "Keys of every event: {}. `?` may be absent, `null` may be null.\n", common.join(", "))?;
     writeln!(page, "| event | family | seen live | registered | keys of its own |")?;
     writeln!(page, "| --- | --- | --- | --- | --- |")?;
@@ -206,7 +206,9 @@ fn of_host(page: &mut String, table: &HostTable) -> Written {
             install => install_word(install).to_owned(),
         };
         let since = event.since.map_or(String::new(), |since| format!(" (since {since})"));
-        let keys: Vec<String> = detail.into_iter().flat_map(Detail::keys).map(key).collect();
+        let values = detail.map_or(&[][..], |detail| detail.values);
+        let keys: Vec<String> =
+            detail.into_iter().flat_map(Detail::keys).map(|one| key(one, values)).collect();
         let seen = listed(detail.map_or(&[], |detail| detail.seen));
         let keys = if keys.is_empty() { "—".to_owned() } else { keys.join(", ") };
         writeln!(page, "| `{}`{since} | {family} | {seen} | {registered} | {keys} |", event.name)?;
@@ -252,10 +254,12 @@ fn intent_words(intent: Intent) -> String {
     }
 }
 
-fn key(key: &Key) -> String {
+fn key(key: &Key, values: &[(&str, &[&str])]) -> String {
     let may = if key.required { "" } else { "?" };
     let null = if key.nullable { " or null" } else { "" };
-    format!("`{}`{may} {}{null}", key.name, key.shape.as_str())
+    let known = values.iter().find(|(name, _)| *name == key.name);
+    let known = known.map_or(String::new(), |(_, values)| format!(" ({})", coded(values)));
+    format!("`{}`{may} {}{null}{known}", key.name, key.shape.as_str())
 }
 
 fn listed(versions: &[&str]) -> String {
