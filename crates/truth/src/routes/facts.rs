@@ -79,3 +79,30 @@ pub fn read_as(out: &Path, word: &str) -> Vec<String> {
     roles.dedup();
     roles
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_word_is_read_where_a_request_holds_it() {
+        let out = tempfile::tempdir().unwrap();
+        let requests = out.path().join("req");
+        fs::create_dir(&requests).unwrap();
+        for (name, body) in [
+            (
+                "1",
+                json!({"messages": [{"role": "tool", "content": "quagga"}, {"role": "user", "content": "go"}]}),
+            ),
+            ("2", json!({"input": [{"type": "function_call_output", "output": "a quagga"}]})),
+            ("3", json!({"contents": [{"role": "user", "parts": [{"text": "quagga"}]}], "system": "zebra"})),
+        ] {
+            super::super::write(&requests.join(name), &body.to_string()).unwrap();
+        }
+        assert_eq!(read_as(out.path(), "quagga"), ["tool", "user"]);
+        assert_eq!(read_as(out.path(), "zebra"), ["system"]);
+        assert_eq!(read_as(out.path(), "okapi"), [""; 0]);
+    }
+}
