@@ -42,6 +42,10 @@ bench-panes shared=env("HERDBOOK_SHARED", "../shared") seconds="20":
     cargo build --release -q -p herdbook-cli -p herdbook-hook
     python3 benches/panes.py {{shared}} "${CARGO_TARGET_DIR:-target}/release/herdbook" "${CARGO_TARGET_DIR:-target}/release/herdbook-hook" --seconds {{seconds}}
 
+# Measure what a route that does nothing costs a hook, beside that program's own start
+bench-routes shared=env("HERDBOOK_SHARED", "../shared") runs="400":
+    benches/routes.sh {{shared}} {{runs}}
+
 # Measure projection beside node and bun, as ratios
 bench-projection shared=env("HERDBOOK_SHARED", "../shared"):
     benches/projection.sh {{shared}}

@@ -4,7 +4,8 @@
 #   benches/projection.sh SHARED
 #
 # SHARED holds captures/. Needs node and TypeScript (npm ci --prefix clients/ts); takes bun along where it is on PATH.
-# Prints ratios with a verdict; exits 0 whatever they are. Ours always makes the idempotency key.
+# Prints ratios with a verdict; exits 0 whatever they are. Ours always makes the idempotency key, so rows "with the key" are like
+# with like; the others leave the peers' out. Each row has a run of ours right before: a busy machine has moods.
 set -euo pipefail
 root=$(dirname "$(cd "$(dirname "$0")" && pwd)")
 shared=$(cd "${1:?folder with captures/}" && pwd)
@@ -24,14 +25,14 @@ for (const name of ["claude-2.1.259", "codex-0.147.0", "cursor-3.18.25"]) {
   for (const { host, native } of seen) console.log(JSON.stringify({ host, native }));
 }
 JS
-ours=$("$bench" "$scratch/envelopes")
-echo "$(wc -l <"$scratch/envelopes") envelopes; ours with the key: $ours ns of processor time an event"
+echo "$(wc -l <"$scratch/envelopes") envelopes, in nanoseconds of processor time an event"
 for peer in node:8 bun:4; do
   program=${peer%:*} goal=${peer#*:}
   command -v "$program" >/dev/null || { echo "skipped: $program is not here"; continue; }
   for key in "" key; do
+    ours=$("$bench" "$scratch/envelopes")
     theirs=$("$program" benches/projection.mjs "$scratch/built" "$scratch/envelopes" $key)
     awk -v p="$program${key:+ with the key}" -v t="$theirs" -v o="$ours" -v g="$goal" \
-      'BEGIN { printf "%-18s %6d ns, %.1f x ours (goal %d) %s\n", p, t, t / o, g, (t / o >= g ? "met" : "MISSED") }'
+      'BEGIN { printf "%-18s %6d, ours %6d: %.1f x (goal %d) %s\n", p, t, o, t / o, g, (t / o >= g ? "met" : "MISSED") }'
   done
 done

@@ -12,8 +12,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::http::{Body, read_head};
+use crate::routes::Routes;
 use crate::sse::{SseEvent, read_event};
 use crate::stats::Stats;
+use crate::waits::{AnswerWait, Answered, Wait, Waits};
 use crate::{ErrorBody, encode_segment, session_path, trail, v1};
 
 /// An answer may be so long.
@@ -153,6 +155,17 @@ impl Client {
         self.get("/v1/hooks")
     }
 
+    /// `GET /v1/routes`; the daemon looks at the files for it. A daemon that does not know it has no routes.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn routes(&self) -> Result<Routes, ClientError> {
+        match self.get("/v1/routes") {
+            Err(error) if error.is_not_found() => Ok(Routes::default()),
+            answer => answer,
+        }
+    }
+
     /// `GET /v1/stats`: what ended at or after a time (Unix milliseconds), in rows by `project`, `host`, `kind` or `day`.
     ///
     /// # Errors
@@ -191,6 +204,22 @@ impl Client {
     /// As [`Client::skip`].
     pub fn settle(&self, session: &str) -> Result<v1::Acted, ClientError> {
         self.post("/v1/queue/settle", &v1::Settle { session: session.to_owned() })
+    }
+
+    /// `GET /v1/waits`: every open wait, and what can be answered from here.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn waits(&self) -> Result<Vec<Wait>, ClientError> {
+        self.get("/v1/waits").map(|waits: Waits| waits.items)
+    }
+
+    /// `POST /v1/waits/{id}/answer`.
+    ///
+    /// # Errors
+    /// See [`ClientError`]; where the wait is over, was answered, or asks for something else now, the status is 409.
+    pub fn answer(&self, wait: &str, answer: &AnswerWait) -> Result<Answered, ClientError> {
+        self.post(&format!("/v1/waits/{}/answer", encode_segment(wait)), answer)
     }
 
     /// `POST /event/normalized` with a body as it is; answers once the event is synced.

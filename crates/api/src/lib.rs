@@ -17,7 +17,10 @@
 //! | `GET /v1/sessions/{key}/why` | | [`v1::Why`] |
 //! | `GET /v1/stats?since=MS&by=project\|host\|kind\|day` | | [`stats::Stats`] |
 //! | `GET /metrics` | | Prometheus text format 0.0.4 |
+//! | `GET /v1/waits` | over the unix socket alone | [`waits::Waits`] |
+//! | `POST /v1/waits/{id}/answer` | [`waits::AnswerWait`], over the unix socket alone | [`waits::Answered`] |
 //! | `GET /v1/hooks` | | [`v1::Hooks`] |
+//! | `GET /v1/routes` | | [`routes::Routes`] |
 //! | `GET /v1/attention` | header `Last-Event-ID` | server-sent events, see [`client::Attention`] |
 //! | `POST /v1/hooks/{host}?event=NAME` | the host's bytes | [`trail::Accepted`] |
 //! | `GET /queue` | | [`trail::Queue`], entries in cooldown left out |
@@ -31,10 +34,12 @@
 pub mod client;
 mod http;
 mod path;
+pub mod routes;
 mod sse;
 pub mod stats;
 pub mod trail;
 pub mod v1;
+pub mod waits;
 
 pub use client::{Client, ClientError};
 pub use path::{encode_segment, session_path};

@@ -124,6 +124,9 @@ pub enum Problem {
     /// The human must agree, and there is no terminal to ask on.
     #[error("nothing was changed: there is no terminal to ask on")]
     CannotAsk,
+    /// The human must say that he means it, and there is no terminal to ask on.
+    #[error("nothing was answered: there is no terminal to ask on")]
+    CannotAskAnswer,
     /// The human said no.
     #[error("nothing was changed")]
     Declined,
@@ -246,6 +249,7 @@ impl Problem {
             Problem::NotInstalled { host, .. } => {
                 return Some(format!("run `herdbook install {host}` first").into());
             }
+            Problem::CannotAskAnswer => Some("pass --yes to answer what is shown above"),
             Problem::CannotAsk => Some("pass --yes, or look first with --dry-run"),
             Problem::NoScreens { .. } => {
                 Some("known are those of claude, codex, copilot, cursor, gemini and opencode")

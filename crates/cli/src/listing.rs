@@ -104,6 +104,9 @@ fn cells(row: &Row, name: &str, home: Option<&str>, now_ms: u64) -> Vec<Line> {
     if entry.is_some_and(|entry| entry.pinned) {
         state = state.own(", pinned");
     }
+    if row.is_held {
+        state = state.own(", held");
+    }
     let kind = entry.map(|entry| entry.kind.as_str()).or(session.kind.as_deref()).unwrap_or_default();
     let message = entry.map_or(session.message.as_str(), |entry| entry.last_message.as_str());
     let number = row.number().map(|number| number.to_string()).unwrap_or_default();

@@ -4,6 +4,7 @@
 //! never talks to another machine. Start with `commands`, then one file of it; `printer` is the only way to the
 //! terminal, `error` the one place for words of failure, `exit` lists the exit codes, `env` every variable.
 
+mod answer;
 mod choice;
 mod clock;
 mod commands;

@@ -12,6 +12,8 @@ pub struct Row {
     pub session: Session,
     /// Its entry of the queue; none when it is not in it.
     pub entry: Option<Item>,
+    /// It can be answered from here.
+    pub is_held: bool,
 }
 
 impl Row {
@@ -53,7 +55,7 @@ pub fn rows(queue: Vec<Item>, sessions: Vec<Session>) -> Vec<Row> {
         queue.into_iter().map(|item| (item.session_id.clone(), item)).collect();
     let mut rows: Vec<Row> = sessions
         .into_iter()
-        .map(|session| Row { entry: entries.remove(&session.session_id), session })
+        .map(|session| Row { entry: entries.remove(&session.session_id), session, is_held: false })
         .collect();
     rows.extend(entries.into_values().map(|item| Row {
         session: Session {
@@ -71,6 +73,7 @@ pub fn rows(queue: Vec<Item>, sessions: Vec<Session>) -> Vec<Row> {
             ..Session::default()
         },
         entry: Some(item),
+        is_held: false,
     }));
     rows
 }
@@ -100,7 +103,7 @@ pub fn agent_rows(agents: Vec<Agent>, now_ms: u64) -> impl Iterator<Item = Row> 
             pane: agent.pane,
             ..Session::default()
         };
-        Row { session, entry: None }
+        Row { session, entry: None, is_held: false }
     })
 }
 
@@ -251,7 +254,7 @@ pub mod tests {
             order: number - 1,
             ..Item::default()
         });
-        Row { session, entry }
+        Row { session, entry, is_held: false }
     }
 
     #[test]

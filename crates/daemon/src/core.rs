@@ -23,8 +23,8 @@ pub(crate) enum Refused {
     Panicked,
 }
 
-/// Takes what became of an input.
-pub(crate) type Reply = Box<dyn FnOnce(Result<(), Refused>) + Send>;
+/// Takes what became of an input: how many records it gave.
+pub(crate) type Reply = Box<dyn FnOnce(Result<usize, Refused>) + Send>;
 /// Takes a look at the engine's state.
 pub(crate) type Look = Box<dyn FnOnce(&Engine, Now) + Send>;
 
@@ -55,6 +55,8 @@ pub(crate) struct Counters {
     pub foreign: Mutex<(u64, u16)>,
     /// Bytes that were handed to the journal and are not answered yet.
     pub unwritten: AtomicU64,
+    /// Decisions that hosts were told and that could not be written down first.
+    pub unnoted: AtomicU64,
     /// Looks at panes, and the microseconds that all of them took.
     pub looks: AtomicU64,
     pub looks_us: AtomicU64,
@@ -80,7 +82,12 @@ impl Core {
 
     /// Folds an input; answers when what it gave is as durable as asked. The caller sets the time limit.
     pub(crate) async fn step(&self, input: Input, durability: Durability) -> Result<(), Refused> {
-        self.send(input, durability, None).await
+        self.send(input, durability, None).await.map(drop)
+    }
+
+    /// As [`Core::step`], and says whether the input gave a record: a delivery that is known gives none.
+    pub(crate) async fn step_new(&self, input: Input, durability: Durability) -> Result<bool, Refused> {
+        self.send(input, durability, None).await.map(|records| records > 0)
     }
 
     /// Folds an input that is true for a moment only; one that comes later is dropped.
@@ -90,10 +97,15 @@ impl Core {
         durability: Durability,
         until_ms: u64,
     ) -> Result<(), Refused> {
-        self.send(input, durability, Some(until_ms)).await
+        self.send(input, durability, Some(until_ms)).await.map(drop)
     }
 
-    async fn send(&self, input: Input, durability: Durability, until_ms: Option<u64>) -> Result<(), Refused> {
+    async fn send(
+        &self,
+        input: Input,
+        durability: Durability,
+        until_ms: Option<u64>,
+    ) -> Result<usize, Refused> {
         let (sender, receiver) = oneshot::channel();
         let reply: Reply = Box::new(move |result| drop(sender.send(result)));
         let command = Command::Step(Box::new(Request { input, durability, reply, until_ms }));

@@ -19,6 +19,7 @@ use crate::attention::{Pending, Source};
 use crate::clock;
 use crate::config::Notice;
 use crate::core::{Command, Core, Counters, Look, Refused, Reply, Request};
+use crate::holds::Holds;
 use crate::journal::Ids;
 use crate::processes::Watch;
 use crate::service::Beat;
@@ -58,6 +59,8 @@ pub(crate) struct EngineLoop {
     pub fold: fn(&mut Engine, Now, Input) -> Vec<Effect>,
     /// Deliveries the engine has folded and the journal refused: they must not be answered as repeats.
     pub refused: Arc<Mutex<HashSet<u128>>>,
+    /// Hook calls that wait for the human: each step may end one.
+    pub holds: Arc<Holds>,
     pub batch: u64,
 }
 
@@ -138,7 +141,7 @@ impl EngineLoop {
             self.drain_spool();
         }
         if until_ms.is_some_and(|until| until <= clock::now().mono_ms) {
-            return reply(Ok(()));
+            return reply(Ok(0));
         }
         if let Input::Hook(call) = &input
             && self.is_refused(call.delivery)
@@ -281,6 +284,7 @@ impl EngineLoop {
             Ok(effects) => effects,
             Err(panic) => return self.note_panic(shadow, &*panic, durability, reply),
         };
+        self.holds.review(&self.engine);
         let mut records = Vec::new();
         let mut pending = Vec::new();
         for effect in effects {
@@ -307,6 +311,7 @@ impl EngineLoop {
             self.batch
         });
         let (told, refused) = (Arc::clone(&self.told), Arc::clone(&self.refused));
+        let count = records.len();
         self.append(records, durability, move |result| {
             if let Some(batch) = batch {
                 told.ring.settle(batch, result.as_ref().ok().map(|ack| ack.first_seq));
@@ -316,7 +321,7 @@ impl EngineLoop {
             {
                 lock(&refused).insert(delivery);
             }
-            reply(result.map(drop).map_err(refusal));
+            reply(result.map(|_| count).map_err(refusal));
         });
     }
 
@@ -346,7 +351,7 @@ impl EngineLoop {
         let record = NewRecord { id: self.ids.next(), ts_ms: clock::wall_ms(), kind, payload };
         let is_hook = shadow.delivery.is_some();
         self.append(vec![record], durability, move |result| match result {
-            Ok(_) if is_hook => reply(Ok(())),
+            Ok(_) if is_hook => reply(Ok(1)),
             Ok(_) => reply(Err(Refused::Panicked)),
             Err(error) => reply(Err(refusal(error))),
         });
@@ -485,6 +490,7 @@ mod tests {
             beat,
             fold: fold_that_fails_on_boom,
             refused: Arc::new(Mutex::new(refused)),
+            holds: Arc::new(Holds::new(state.to_owned())),
             batch: 0,
         };
         engine_loop.start(runtime).unwrap()

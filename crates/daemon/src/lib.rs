@@ -15,6 +15,7 @@
 pub mod routes;
 
 mod agents;
+mod answering;
 mod asked;
 mod attention;
 mod clock;
@@ -28,6 +29,7 @@ mod error;
 mod focus;
 mod frames;
 mod guard;
+mod holds;
 mod http;
 mod journal;
 mod listen;
@@ -35,6 +37,7 @@ mod metrics;
 mod own_file;
 mod panes;
 mod past;
+mod peer;
 mod processes;
 mod run;
 mod screens;

@@ -17,6 +17,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
 
 use crate::agents::Agents;
+use crate::answering::{Answering, RUNS};
 use crate::asked;
 use crate::attention::{Ring, Source};
 use crate::clock;
@@ -27,11 +28,13 @@ use crate::detector;
 use crate::engine_loop::EngineLoop;
 use crate::error::DaemonError;
 use crate::focus;
+use crate::holds::Holds;
 use crate::http::{self, App};
 use crate::journal::Journal;
 use crate::listen::{self, UnixPlace};
 use crate::panes;
 use crate::processes::Watch;
+use crate::routes::{self, Kept};
 use crate::serve::Server;
 use crate::service::{Beat, Notify};
 use crate::settings::{self, Settings};
@@ -42,8 +45,10 @@ use crate::transcripts;
 /// Two threads serve all connections; the engine and the journal have threads of their own.
 const WORKERS: usize = 2;
 /// Threads for what waits for others, at most: seven eyes, each of which a tmux server or a client that hangs may hold for
-/// seconds, and beside them readers of the journal that fell behind.
-const BLOCKING: usize = 12;
+/// seconds, beside them readers of the journal that fell behind, and the routes.
+const BLOCKING: usize = 12 + RUNS + BESIDE_RUNS;
+/// And beside the routes that run: looking at their files, and reading long calls for them.
+const BESIDE_RUNS: usize = 4;
 const STACK_BYTES: usize = 1 << 20;
 /// So many readers of the attention stream.
 const STREAMS: usize = 64;
@@ -115,6 +120,7 @@ async fn serve(
     let told = Arc::new(Source { dir, ring: Ring::new(opened.last_seq) });
     let counters = Arc::new(Counters::default());
     let manager = Notify::new(config.service.notify.as_ref());
+    let holds = Arc::new(Holds::new(config.state_dir.clone()));
     let engine_loop = EngineLoop {
         engine,
         store: Arc::clone(&store),
@@ -131,6 +137,7 @@ async fn serve(
         beat: Beat::new(manager.clone(), config.service.watchdog),
         fold: Engine::step,
         refused: Arc::new(Mutex::new(HashSet::new())),
+        holds: Arc::clone(&holds),
         batch: 0,
     };
     // Signals count from here on; before, they end the process as they always do.
@@ -146,7 +153,11 @@ async fn serve(
     let Http { listeners, told: listen, ports } = http;
     let sockets: Vec<_> = unix.iter().map(UnixPlace::file).collect();
     let stop = config.stop.watch();
+    let kept = Arc::new(Kept::new(config.config_dir.clone(), config.state_dir.clone()));
+    tokio::spawn(routes::follow(Arc::clone(&kept), stop.clone()));
+    let answering = Answering::new(kept, core.clone(), Arc::clone(&counters), Arc::clone(&config.notice));
     let app = Arc::new(App {
+        answering: Arc::new(answering),
         core: core.clone(),
         store,
         told,
@@ -163,6 +174,7 @@ async fn serve(
         started_mono_ms: clock::now().mono_ms,
         unfolded,
         streams: Arc::new(Semaphore::new(STREAMS)),
+        holds,
         agents: Agents::start(config.discover, core.clone(), stop.clone()),
     });
     if config.discover {

@@ -23,6 +23,7 @@ use crate::core::Core;
 use crate::frames;
 use crate::guard::Guard;
 use crate::http::{self, App};
+use crate::peer::Peer;
 
 /// So many connections of either kind; what comes beyond is closed at once, and a hook then uses the spool.
 const CONNECTIONS: usize = 256;
@@ -95,12 +96,15 @@ impl Server {
         match first {
             Ok(Ok(Some(0))) if own_uid => {
                 // The hook has gone when its connection fails; there is nobody to tell.
-                drop(frames::serve(stream, self.core.clone(), &self.app.agents).await);
+                drop(frames::serve(stream, self.core.clone(), &self.app, stop, place).await);
             }
-            Ok(Ok(Some(byte))) if byte != 0 => self.http(stream, Guard { own_uid, ports: None }).await,
+            Ok(Ok(Some(byte))) if byte != 0 => {
+                let peer = Peer::of(&stream);
+                self.http(stream, Guard { own_uid, ports: None }, peer).await;
+                drop(place);
+            }
             _ => {}
         }
-        drop(place);
     }
 
     async fn tcp_connection(self, stream: TcpStream, peer: SocketAddr, place: OwnedSemaphorePermit) {
@@ -109,14 +113,15 @@ impl Server {
         drop(stream.set_nodelay(true));
         let own_uid = herdbook_machine::uid_of_tcp_peer(ours, peer) == Some(own_uid());
         let ports = Some(self.app.ports.clone());
-        self.http(stream, Guard { own_uid, ports }).await;
+        self.http(stream, Guard { own_uid, ports }, Peer::Tcp).await;
         drop(place);
     }
 
-    async fn http(self, stream: impl AsyncRead + AsyncWrite + Unpin, guard: Guard) {
+    async fn http(self, stream: impl AsyncRead + AsyncWrite + Unpin, guard: Guard, peer: Peer) {
         let Server { router, mut stop, alive, .. } = self;
-        let service = service_fn(move |request: Request<Incoming>| {
+        let service = service_fn(move |mut request: Request<Incoming>| {
             let answered = guard.check(&request);
+            request.extensions_mut().insert(peer);
             let router = router.clone();
             async move {
                 Ok::<Response<Body>, Infallible>(match answered {

@@ -204,6 +204,8 @@ pub struct Detail {
     pub event: &'static str,
     /// Keys that not every event of the host carries, in groups because many events share some.
     pub input: &'static [&'static [Key]],
+    /// The values that are known of keys which have a list of them, by key. A client may send others.
+    pub values: &'static [(&'static str, &'static [&'static str])],
     /// Versions of the client that were seen sending it; none where it is only documented.
     pub seen: &'static [&'static str],
     /// What happens when a hook blocks it.
@@ -217,6 +219,13 @@ pub struct Detail {
 }
 
 impl Detail {
+    /// Lists the values that are known of some of its keys.
+    #[must_use]
+    pub const fn values(mut self, values: &'static [(&'static str, &'static [&'static str])]) -> Detail {
+        self.values = values;
+        self
+    }
+
     /// Names the versions that were seen sending it.
     #[must_use]
     pub const fn seen(mut self, versions: &'static [&'static str]) -> Detail {
@@ -260,7 +269,7 @@ impl Detail {
 
 /// Describes an event by the keys it carries.
 pub(crate) const fn detail(event: &'static str, input: &'static [&'static [Key]]) -> Detail {
-    Detail { event, input, seen: &[], effect: None, can: &[], cannot: &[], hold_safe: false }
+    Detail { event, input, values: &[], seen: &[], effect: None, can: &[], cannot: &[], hold_safe: false }
 }
 
 /// Describes something a host can be told.

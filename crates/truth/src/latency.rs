@@ -83,7 +83,7 @@ pub fn measure(host: &str, way: Way, places: &Places) -> Result<Vec<f64>, String
 }
 
 /// Milliseconds between the requests of the script, of which other requests of the client are no part.
-fn steps(requests: &[Value]) -> Vec<f64> {
+pub(crate) fn steps(requests: &[Value]) -> Vec<f64> {
     let of_script = requests.iter().filter(|request| lines::text(request, "lane").starts_with("main#"));
     let at: Vec<f64> = of_script.map(lines::seconds).collect();
     at.iter().zip(at.iter().skip(1)).map(|(from, to)| (to - from) * 1000.0).collect()

@@ -10,8 +10,7 @@ use herdbook_truth::harm::{self, Fault, SCENES};
 use herdbook_truth::jump::Jump;
 use herdbook_truth::latency::{self, HOSTS, Way, median};
 use herdbook_truth::play::{Places, Played, STUCK, play, scenarios};
-use herdbook_truth::routes::forms;
-use herdbook_truth::routes::probes::PROBES;
+use herdbook_truth::routes::report;
 use herdbook_truth::score::HOOK;
 
 /// What the gate plays: three clients, and each kind of wait that a hook can prove.
@@ -63,6 +62,9 @@ struct Arguments {
     /// Tell each client each form of the tables, and see what it makes of it
     #[arg(long, conflicts_with_all = ["all", "harm", "latency"])]
     forms: bool,
+    /// Play each client with routes that deny, tell, crash and hang; `gate` is a short selection
+    #[arg(long, conflicts_with_all = ["all", "harm", "latency", "forms"])]
+    routes: bool,
     /// How often each way is measured
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
@@ -109,7 +111,10 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
         return measure(&arguments.scenarios, arguments.rounds, &places);
     }
     if arguments.forms {
-        return tell_forms(&arguments.scenarios, &places);
+        return report::tell_forms(&arguments.scenarios, &places).map(verdict);
+    }
+    if arguments.routes {
+        return report::play_routes(&arguments.scenarios, &places).map(verdict);
     }
     let all = scenarios(&places.shared)?;
     let asked: Vec<String> = if arguments.all {
@@ -232,27 +237,9 @@ fn measure(asked: &[String], rounds: u32, places: &Places) -> Result<ExitCode, S
     Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::from(2) })
 }
 
-/// Tells each form to its client and prints what it made of it.
-fn tell_forms(asked: &[String], places: &Places) -> Result<ExitCode, String> {
-    let probes: Vec<_> =
-        PROBES.iter().filter(|probe| asked.is_empty() || is_asked(asked, &probe.name())).collect();
-    let mut wrong = 0;
-    for probe in &probes {
-        match forms::play(probe, places) {
-            Ok(facts) => {
-                let amiss = forms::amiss(probe, &facts);
-                wrong += usize::from(!amiss.is_empty());
-                let verdict = if amiss.is_empty() { "right".to_owned() } else { format!("WRONG {amiss:?}") };
-                say(&format!("{}: {verdict}\n    {facts:?}", probe.name()))?;
-            }
-            Err(problem) => {
-                wrong += 1;
-                say(&format!("{}: not played: {problem}", probe.name()))?;
-            }
-        }
-    }
-    say(&format!("{} forms, {wrong} not as the table says", probes.len()))?;
-    Ok(if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
+/// Exit code of a run that found so many things wrong.
+fn verdict(wrong: usize) -> ExitCode {
+    ExitCode::from(u8::from(wrong > 0))
 }
 
 /// Prints one scenario and adds it up.

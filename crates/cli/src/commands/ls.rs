@@ -9,7 +9,7 @@ use crate::daemon::Daemon;
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::listing;
-use crate::model::{agent_rows, is_hookable, rows, sort};
+use crate::model::{Row, agent_rows, is_hookable, rows, sort};
 use crate::moment::parse_moment;
 use crate::past;
 use crate::printer::{Line, Style};
@@ -19,7 +19,7 @@ use crate::printer::{Line, Style};
 /// Agents that run without hooks come last: what they do cannot be told, and `--at` does not know of them.
 ///
 /// STATE is registered (no turn running), working, stuck (waits for you), ended, or unknown (cannot be told). KIND says what a
-/// stuck session waits for. A pane with a question mark is a guess; `%3@HOST` is on another machine, and of a pane that is
+/// stuck session waits for; what is held can be answered from here, with `approve` or `deny`. A pane with a question mark is a guess; `%3@HOST` is on another machine, and of a pane that is
 /// closed the agent lives on.
 #[derive(Debug, clap::Args)]
 #[command(visible_alias = "list")]
@@ -70,6 +70,9 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
         past::head(context.printer, at_ms)?;
     }
     let mut rows = rows(queue, sessions);
+    if args.at.is_none() {
+        mark_held(&daemon, &mut rows);
+    }
     sort(&mut rows);
     let (now, unhooked) = (args.at.unwrap_or_else(now_ms), agents.iter().any(is_hookable));
     rows.extend(agent_rows(agents, now));
@@ -91,4 +94,12 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
         daemon.tell_warnings(context.printer);
     }
     Ok(Exit::Ok)
+}
+
+/// Marks what can be answered from here. Not being told is no failure.
+fn mark_held(daemon: &Daemon, rows: &mut [Row]) {
+    let waits = daemon.ask(|client| client.waits()).unwrap_or_default();
+    let held: Vec<&str> =
+        waits.iter().filter(|wait| wait.held_until.is_some()).map(|wait| wait.session_id.as_str()).collect();
+    rows.iter_mut().for_each(|row| row.is_held = held.contains(&row.key()));
 }

@@ -1,8 +1,10 @@
 //! The subcommands: one file each, with its arguments first and then `run`.
 
+mod approve;
 mod back;
 mod daemon;
 mod demo;
+mod deny;
 mod doctor;
 mod down;
 mod hold;
@@ -70,6 +72,8 @@ pub enum Command {
     Pin(pin::Args),
     Popup(popup::Args),
     Settle(settle::Args),
+    Approve(approve::Args),
+    Deny(deny::Args),
     Why(why::Args),
     Status(status::Args),
     Stats(stats::Args),
@@ -105,6 +109,8 @@ impl Command {
             Command::Pin(args) => pin::run(&args, context),
             Command::Popup(args) => popup::run(&args, context),
             Command::Settle(args) => settle::run(&args, context),
+            Command::Approve(args) => approve::run(&args, context),
+            Command::Deny(args) => deny::run(&args, context),
             Command::Why(args) => why::run(&args, context),
             Command::Status(args) => status::run(&args, context),
             Command::Stats(args) => stats::run(&args, context),

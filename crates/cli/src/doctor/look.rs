@@ -142,7 +142,9 @@ impl Look<'_> {
             )
             .is_ok_and(|new| new != text);
             let needs = self.waiting.at(table);
-            let unfit = settings::unfit(table, &needs, &entries).map(|event| event.name).collect();
+            let unfit = settings::unfit(table, &needs, &settings::granted(table, text)?)
+                .map(|event| event.name)
+                .collect();
             Ok((text, entries, is_stale, unfit))
         });
         match found {

@@ -34,11 +34,10 @@ impl Limits {
             let least = self.all.entry((table.host, event.to_owned())).or_insert(limit_ms);
             *least = limit_ms.min(*least);
         };
-        match settings::list(table, text) {
-            Ok(entries) => {
-                for entry in entries {
-                    let written = entry.timeout.and_then(|timeout| settings::timeout_ms(table, &timeout));
-                    shorten(&entry.event, written.unwrap_or(table.entry_ms));
+        match settings::granted(table, text) {
+            Ok(granted) => {
+                for granted in granted {
+                    shorten(&granted.event, granted.limit_ms.unwrap_or(table.entry_ms));
                 }
             }
             Err(_) => table.events.iter().for_each(|event| shorten(event.name, table.entry_ms(event))),

@@ -40,9 +40,8 @@ pub fn files(env: &Env, table: &HostTable) -> Result<Vec<Target>, Problem> {
 pub fn is_unfit(env: &Env, table: &'static HostTable, waiting: &Waiting) -> Result<bool, Problem> {
     let needs = waiting.at(table);
     let is_unfit = |target: &Target| {
-        let entries =
-            text(&target.file).and_then(|text| settings::list(table, &text).ok()).unwrap_or_default();
-        settings::unfit(table, &needs, &entries).next().is_some()
+        let granted = text(&target.file).and_then(|text| settings::granted(table, &text).ok());
+        settings::unfit(table, &needs, &granted.unwrap_or_default()).next().is_some()
     };
     Ok(files(env, table)?.iter().any(is_unfit))
 }

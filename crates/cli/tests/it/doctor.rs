@@ -100,6 +100,9 @@ fn put(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
 }
 
+/// A whole payload: nothing of it is a fault.
+const STOP: &str = r#"{"session_id":"1","transcript_path":"/t","cwd":"/srv/demo","hook_event_name":"Stop","stop_hook_active":false}"#;
+
 #[test]
 fn an_empty_machine_is_told_what_to_do_line_by_line() {
     let machine = Machine::new(&["claude"]);
@@ -205,7 +208,7 @@ fn what_keeps_hooks_from_running_is_named_and_mended_with_consent() {
     let machine = Machine::new(&["claude"]);
     assert_eq!(machine.run(&["up"]).code, 0);
     assert_eq!(machine.run(&["install", "claude", "--yes"]).code, 0);
-    machine.fire("claude", r#"{"session_id":"1","hook_event_name":"Stop"}"#);
+    machine.fire("claude", STOP);
     let file = machine.home(".claude/settings.json");
     let good = fs::read_to_string(&file).unwrap();
     put(&file, &good.replace("/herdbook-hook", "/gone/herdbook-hook"));
@@ -219,7 +222,7 @@ fn what_keeps_hooks_from_running_is_named_and_mended_with_consent() {
     assert_eq!(fs::read_to_string(&file).unwrap().matches("PreCompact").count(), 1, "{}", ran.stderr);
     // What was mended has to prove itself anew.
     assert_eq!(machine.found(), ["claude never-fired"]);
-    machine.fire("claude", r#"{"session_id":"1","hook_event_name":"Stop"}"#);
+    machine.fire("claude", STOP);
     assert_eq!(machine.found(), [] as [&str; 0]);
     let off = fs::read_to_string(&file).unwrap().replacen('{', "{\"disableAllHooks\": true, ", 1);
     put(&file, &off);

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail the test they help")]
 
+mod answer;
 mod demo;
 mod discovery;
 mod doctor;

@@ -4,10 +4,12 @@ mod body;
 mod extract;
 mod hooks;
 mod report;
+mod routes;
 mod stats;
 mod stream;
 mod trail;
 mod v1;
+mod waits;
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -28,14 +30,17 @@ use tokio::sync::{Semaphore, watch};
 use tower_service::Service;
 
 use crate::agents::Agents;
+use crate::answering::Answering;
 use crate::attention::Source;
 use crate::core::{Core, Counters, Refused};
+use crate::holds::Holds;
 
 /// An event that cannot be kept within this time is answered with 503.
 const KEEP_TIME: Duration = Duration::from_secs(2);
 
 /// What the handlers look at.
 pub(crate) struct App {
+    pub answering: Arc<Answering>,
     pub core: Core,
     pub store: Arc<Store>,
     pub told: Arc<Source>,
@@ -59,6 +64,8 @@ pub(crate) struct App {
     pub streams: Arc<Semaphore>,
     /// Running agents.
     pub agents: Agents,
+    /// Hook calls that wait for the human.
+    pub holds: Arc<Holds>,
 }
 
 /// Makes the router.
@@ -79,7 +86,10 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/v1/sessions", get(v1::sessions))
         .route("/v1/sessions/{key}", get(v1::session))
         .route("/v1/sessions/{key}/why", get(v1::why))
+        .route("/v1/waits", get(waits::waits))
+        .route("/v1/waits/{id}/answer", post(waits::answer))
         .route("/v1/agents", get(v1::agents))
+        .route("/v1/routes", get(routes::routes))
         .route("/v1/stats", get(stats::get_stats))
         .route("/metrics", get(stats::get_metrics))
         .route("/v1/attention", get(stream::attention))

@@ -13,7 +13,7 @@ use jiff::tz::TimeZone;
 use serde::Deserialize;
 
 use super::extract::InQuery;
-use super::{Answer, App, Refusal, ok};
+use super::{Answer, App, Refusal, ok, routes};
 use crate::core::Refused;
 use crate::metrics::{self, Text, seconds};
 use crate::stats::{By, stats};
@@ -69,6 +69,7 @@ pub(super) async fn get_metrics(State(app): State<Arc<App>>) -> Answer {
     // A spool that cannot be read counts as empty: the daemon tells that by a warning of its own.
     let spooled = spool::count(&app.state_dir.join(SPOOL)).unwrap_or_default();
     text.single("spool_events", "gauge", "Hook events that wait in the spool.", spooled);
+    routes::metrics(&mut text, &app);
     let health = app.store.health();
     let written = "Number of the last journal record that was written.";
     text.single("journal_written_seq", "gauge", written, health.written_seq);

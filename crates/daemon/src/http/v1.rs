@@ -16,7 +16,7 @@ use herdbook_wire::spool;
 use serde::Deserialize;
 
 use super::extract::{InPath, InQuery};
-use super::{Answer, App, Refusal, body, ok};
+use super::{Answer, App, Refusal, body, ok, routes};
 use crate::config::PORT_HINT;
 use crate::spool::{foreign_words, lock};
 use crate::{clock, convert};
@@ -105,6 +105,7 @@ fn warnings(app: &App, health: &herdbook_log::Health, spool_lost: u64) -> Vec<St
         warnings.push(format!("{} journal records could not be folded at the start", app.unfolded));
     }
     warnings.extend(app.renewed.clone());
+    warnings.extend(routes::warnings(app));
     if spool_lost > 0 {
         warnings.push(format!("{spool_lost} hook events were lost: the spool could not take them"));
     }

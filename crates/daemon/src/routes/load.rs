@@ -1,9 +1,10 @@
 //! Finding routes, and which of them are trusted as they are now.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use herdbook_events::Family;
 use herdbook_hosts::route::Route;
@@ -12,7 +13,7 @@ use rustix::fs::{CWD, Dir, FileType, Stat};
 use sha2::{Digest as _, Sha256};
 
 use super::safe::{self, Kind};
-use super::trust::{self, Trusted, trust_path};
+use super::trust::{TrustFile, trust_path};
 use crate::clock;
 
 /// Settings of a route may be so long.
@@ -94,6 +95,7 @@ pub fn load(config_dir: &Path, state_dir: &Path) -> Loaded {
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     routes: HashMap<PathBuf, Known>,
+    trust: TrustFile,
 }
 
 /// What was read of one route.
@@ -101,17 +103,19 @@ pub(super) struct Cache {
 struct Known {
     program: FileStamp,
     settings: Option<FileStamp>,
-    toml: Option<String>,
     sha256: String,
+    route: Route,
+    /// Why it is refused, where it is.
+    faults: Option<String>,
 }
 
 impl Cache {
     /// As [`load`], but reads only what is not known.
     pub(super) fn load(&mut self, config_dir: &Path, state_dir: &Path) -> Loaded {
         let mut loaded = Loaded::default();
-        let trusted = trust::read(state_dir).unwrap_or_else(|why| {
+        let trusted = self.trust.read(state_dir).unwrap_or_else(|why| {
             loaded.refused.push(NotRoute { path: trust_path(state_dir), why });
-            Trusted::default()
+            Arc::default()
         });
         let path = routes_dir(config_dir);
         let mut walk =
@@ -133,7 +137,7 @@ impl Cache {
 }
 
 struct Walk {
-    trusted: Trusted,
+    trusted: Arc<BTreeMap<String, String>>,
     known: HashMap<PathBuf, Known>,
     read: HashMap<PathBuf, Known>,
     loaded: Loaded,
@@ -236,22 +240,23 @@ impl Walk {
                 let toml = settings.map(|_| read_toml(folder, &toml_name, &toml_path)).transpose();
                 let toml = toml.map_err(of_toml)?;
                 let sha256 = digest(folder, name, path, toml.as_deref())?;
-                Known { program, settings, toml, sha256 }
+                let id = format!("{}/{name}", family.as_str());
+                let route =
+                    Route::parse(&id, family, toml.as_deref()).map_err(|error| of_toml(error.to_string()))?;
+                let faults: Vec<String> = route.faults().iter().map(ToString::to_string).collect();
+                let faults = (!faults.is_empty()).then(|| faults.join("; "));
+                Known { program, settings, sha256, route, faults }
             }
         };
-        let id = format!("{}/{name}", family.as_str());
-        let route =
-            Route::parse(&id, family, read.toml.as_deref()).map_err(|error| of_toml(error.to_string()))?;
-        let faults: Vec<String> = route.faults().iter().map(ToString::to_string).collect();
-        let state = match self.trusted.routes.get(&id) {
-            _ if !faults.is_empty() => RouteState::Refused(faults.join("; ")),
-            None => RouteState::New,
-            Some(trusted) if *trusted == read.sha256 => RouteState::Active,
-            Some(_) => RouteState::Changed,
+        let state = match (&read.faults, self.trusted.get(&read.route.id)) {
+            (Some(faults), _) => RouteState::Refused(faults.clone()),
+            (None, None) => RouteState::New,
+            (None, Some(trusted)) if *trusted == read.sha256 => RouteState::Active,
+            (None, Some(_)) => RouteState::Changed,
         };
-        let sha256 = read.sha256.clone();
+        let (route, sha256) = (read.route.clone(), read.sha256.clone());
         self.loaded.routes.push(LoadedRoute { route, path: path.to_owned(), sha256, state });
-        if !is_fresh(&read) {
+        if !is_fresh(read.program) && !read.settings.is_some_and(is_fresh) {
             self.read.insert(path.to_owned(), read);
         }
         Ok(())
@@ -264,10 +269,8 @@ fn leads_to(below: &str, family: &str) -> bool {
 }
 
 /// Whether it may have changed since without another time on it.
-fn is_fresh(read: &Known) -> bool {
-    let now_ns = i128::from(clock::wall_ms()) * 1_000_000;
-    let changed_ns = read.settings.map_or(i128::MIN, |stamp| stamp.changed_ns).max(read.program.changed_ns);
-    changed_ns + STEP_NS > now_ns
+pub(super) fn is_fresh(stamp: FileStamp) -> bool {
+    stamp.changed_ns + STEP_NS > i128::from(clock::wall_ms()) * 1_000_000
 }
 
 fn read_toml(folder: &File, name: &str, path: &Path) -> Result<String, String> {

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use herdbook_machine::replace_unchanged;
+use herdbook_machine::{FileStamp, replace_unchanged};
 use herdbook_wire::paths::private_dir;
 use rustix::fs::CWD;
 use serde::{Deserialize, Serialize};
 
-use super::load::{LoadedRoute, RouteState};
+use super::load::{LoadedRoute, RouteState, is_fresh};
 use super::safe::{self, Kind};
 
 const NAME: &str = "trusted-routes.json";
@@ -87,14 +88,36 @@ struct Wire {
 
 /// The file as it was read.
 #[derive(Debug, Default)]
-pub(super) struct Trusted {
+struct Trusted {
     /// SHA-256 in hex, by route.
-    pub routes: BTreeMap<String, String>,
+    routes: BTreeMap<String, String>,
     bytes: Option<Vec<u8>>,
 }
 
+/// The file, read again only where it is another.
+#[derive(Debug, Default)]
+pub(super) struct TrustFile {
+    known: Option<(FileStamp, Arc<BTreeMap<String, String>>)>,
+}
+
+impl TrustFile {
+    /// Returns SHA-256 in hex by route.
+    pub(super) fn read(&mut self, state_dir: &Path) -> Result<Arc<BTreeMap<String, String>>, String> {
+        let stamp = rustix::fs::lstat(trust_path(state_dir)).ok().map(|stat| FileStamp::of(&stat));
+        if let Some((known, routes)) = &self.known
+            && stamp == Some(*known)
+        {
+            return Ok(Arc::clone(routes));
+        }
+        self.known = None;
+        let routes = Arc::new(read(state_dir)?.routes);
+        self.known = stamp.filter(|stamp| !is_fresh(*stamp)).map(|stamp| (stamp, Arc::clone(&routes)));
+        Ok(routes)
+    }
+}
+
 /// Reads the file; one that is not there trusts nothing.
-pub(super) fn read(state_dir: &Path) -> Result<Trusted, String> {
+fn read(state_dir: &Path) -> Result<Trusted, String> {
     let path = trust_path(state_dir);
     let name = path.to_str().ok_or("lies in a folder whose name is no text")?;
     if safe::look(CWD, name)?.is_none() {

@@ -96,7 +96,7 @@ impl Scratch {
                     let (state, socket) = (self.state(), self.socket());
                     let thread = Some(thread);
                     let _dir = Arc::clone(&self.dir);
-                    return Ok(Daemon { thread, stop, http, state, socket, _notices: notices, before, _dir });
+                    return Ok(Daemon { thread, stop, http, state, socket, notices, before, _dir });
                 }
                 Ok(other) => before.push(other),
                 Err(_) => return Err(thread.join().unwrap().expect_err("it ended without being ready")),
@@ -122,7 +122,7 @@ pub struct Daemon {
     pub state: PathBuf,
     pub socket: PathBuf,
     /// Held, so that notices have somewhere to go.
-    _notices: mpsc::Receiver<Notice>,
+    notices: mpsc::Receiver<Notice>,
     /// What it said before it was ready.
     pub before: Vec<Notice>,
     _dir: Arc<tempfile::TempDir>,
@@ -131,6 +131,11 @@ pub struct Daemon {
 impl Daemon {
     pub fn client(&self) -> Client {
         Client::new(vec![self.socket.clone()])
+    }
+
+    /// What it said since it was ready and nobody asked for yet.
+    pub fn notices(&self) -> Vec<Notice> {
+        self.notices.try_iter().collect()
     }
 
     pub fn port(&self) -> u16 {

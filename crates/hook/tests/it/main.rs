@@ -10,4 +10,5 @@ mod channels;
 mod herd;
 mod input;
 mod large;
+mod routes;
 mod tree;

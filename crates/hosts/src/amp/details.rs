@@ -15,6 +15,7 @@ pub const DETAILS: &[Detail] = &[
         .can(&[can(AddContext, &[Return(r#"{"message":{"content":"$context"}}"#)])])
         .cannot(&[cannot("deny", "no way to block a prompt is documented")]),
     detail("agent.end", &[STATUS])
+        .values(&[("status", &["done", "error", "cancelled"])])
         .blocks("the agent goes on with the message")
         .can(&[can(BlockStop, &[Return(r#"{"action":"continue","userMessage":"$reason"}"#)])]),
     detail("tool.call", &[CALL])
@@ -30,5 +31,6 @@ pub const DETAILS: &[Detail] = &[
         ])
         .cannot(&[cannot("ask", "it never asks the human about a call")]),
     detail("tool.result", &[CALL, STATUS, &[any("tool_response"), any("error").may()]])
+        .values(&[("status", &["done", "error", "cancelled"])])
         .can(&[can(ReplaceOutput, &[Return(r#"{"status":"done","output":"$output"}"#)])]),
 ];

@@ -121,6 +121,7 @@ struct EventPart {
     limit_ms: Option<u32>,
     payload: Members<MappingPart>,
     keys: Vec<KeyPart>,
+    values: Members<&'static [&'static str]>,
     blocks: Option<&'static str>,
     hold_safe: bool,
     answers: Members<AnswerPart>,
@@ -231,6 +232,7 @@ fn of_event(table: &HostTable, event: &'static NativeEvent) -> EventPart {
         limit_ms: event.limit_ms,
         payload: payload(event),
         keys: detail.into_iter().flat_map(Detail::keys).map(of_key).collect(),
+        values: Members(detail.map_or(Vec::new(), |detail| detail.values.to_vec())),
         blocks: detail.and_then(|detail| detail.effect),
         hold_safe: detail.is_some_and(|detail| detail.hold_safe),
         answers: Members(

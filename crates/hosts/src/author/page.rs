@@ -61,9 +61,9 @@ It prints nothing, or one JSON object:
   input allows the call by the same word: there it is given with `allow` only (on Claude Code with `ask`, too).
 - Of several routes the strictest outcome counts (`deny`, then `ask`, `allow`, `continue`), with the reasons of those who
   gave it and the other input of the first of them; all contexts are told.
-- What a host cannot be told at an event becomes the nearest thing at the same event: `ask` becomes `deny`, and the reason of
-  a `deny` that comes too late becomes `context`. What has none is left out. Nothing ever becomes `allow`, and
-  where an `allow` came with another input that cannot be told, neither is told.
+- Of what a host cannot be told, two things become something nearer at the same event: `ask` becomes `deny` where the table
+  says so, and the reason of a `deny` that comes too late becomes `context`. All else is left out. Nothing ever becomes
+  `allow`, and where an `allow` came with another input that cannot be told, neither is told.
 - A member that is not one of these, an exit code other than 0 and bad JSON are failures, and so is an answer that the route
   may not give: nothing is told, or `deny` where its toml says `fail = "closed"`.
 
@@ -194,7 +194,7 @@ fn nearest_words(nearest: Nearest) -> String {
 /// A host's events with their keys, and the forms of what it can be told.
 fn of_host(page: &mut String, table: &HostTable) -> Written {
     writeln!(page, "\n## {}\n", table.title)?;
-    let common: Vec<String> = table.common.iter().map(key).collect();
+    let common: Vec<String> = table.common.iter().map(|one| key(one, &[])).collect();
     writeln!(page, "Keys of every event: {}. `?` may be absent, `null` may be null.\n", common.join(", "))?;
     writeln!(page, "| event | family | seen live | registered | keys of its own |")?;
     writeln!(page, "| --- | --- | --- | --- | --- |")?;
@@ -209,7 +209,9 @@ fn of_host(page: &mut String, table: &HostTable) -> Written {
             install => install_word(install).to_owned(),
         };
         let since = event.since.map_or(String::new(), |since| format!(" (since {since})"));
-        let keys: Vec<String> = detail.into_iter().flat_map(Detail::keys).map(key).collect();
+        let values = detail.map_or(&[][..], |detail| detail.values);
+        let keys: Vec<String> =
+            detail.into_iter().flat_map(Detail::keys).map(|one| key(one, values)).collect();
         let seen = listed(detail.map_or(&[], |detail| detail.seen));
         let keys = if keys.is_empty() { "—".to_owned() } else { keys.join(", ") };
         writeln!(page, "| `{}`{since} | {family} | {seen} | {registered} | {keys} |", event.name)?;
@@ -240,7 +242,7 @@ fn forms(page: &mut String, detail: &Detail) -> Written {
         writeln!(page, "  - {}{note}: {}", intent_words(can.intent), ways.join("; or "))?;
     }
     for cannot in detail.cannot {
-        writeln!(page, "  - not {}: {}", cannot.what, cannot.why)?;
+        writeln!(page, "  - not {}: {}", refused_words(cannot.what), cannot.why)?;
     }
     Ok(())
 }
@@ -255,10 +257,23 @@ fn intent_words(intent: Intent) -> String {
     }
 }
 
-fn key(key: &Key) -> String {
+/// What a host cannot be told, in the same words.
+fn refused_words(what: &str) -> &str {
+    match what {
+        "blockStop" => "deny (go on)",
+        "addContext" => "context",
+        "rewriteInput" => "updatedInput",
+        "denyByExit2" => "deny by exit code 2",
+        other => other,
+    }
+}
+
+fn key(key: &Key, values: &[(&str, &[&str])]) -> String {
     let may = if key.required { "" } else { "?" };
     let null = if key.nullable { " or null" } else { "" };
-    format!("`{}`{may} {}{null}", key.name, key.shape.as_str())
+    let known = values.iter().find(|(name, _)| *name == key.name);
+    let known = known.map_or(String::new(), |(_, values)| format!(" ({})", coded(values)));
+    format!("`{}`{may} {}{null}{known}", key.name, key.shape.as_str())
 }
 
 fn listed(versions: &[&str]) -> String {

@@ -65,7 +65,7 @@ pub const DETAILS: &[Detail] = &[
             boolean("prompt_cache_likely_expired").may(),
             number("estimated_cache_write_usd").may(),
         ]],
-    )
+    ).values(&[("source", &["startup", "resume", "clear", "compact", "fork"])])
     .seen(ALL)
     .can(&[
         ADDS_TEXT,
@@ -77,8 +77,8 @@ pub const DETAILS: &[Detail] = &[
         ),
     ])
     .cannot(&[cannot("deny", "the session starts all the same; exit code 2 only shows stderr to the human")]),
-    detail("Setup", &[&[text("trigger")]]).can(&[ADDS]),
-    detail("UserPromptSubmit", &[&[text("prompt"), text("source").may(), text("session_title").may()]])
+    detail("Setup", &[&[text("trigger")]]).values(&[("trigger", &["init", "maintenance"])]).can(&[ADDS]),
+    detail("UserPromptSubmit", &[&[text("prompt"), text("source").may(), text("session_title").may()]]).values(&[("source", &["user", "sdk", "system", "loop_wakeup", "schedule_wakeup", "poll_event"])])
         .seen(ALL)
         .blocks("the prompt is dropped and never reaches the model")
         .can(&[
@@ -105,7 +105,7 @@ pub const DETAILS: &[Detail] = &[
             text("command_source").may(),
             text("prompt"),
         ]],
-    )
+    ).values(&[("expansion_type", &["slash_command", "mcp_prompt"])])
     .seen(NEW)
     .blocks("the slash command is not spelled out")
     .can(&[BLOCKS, ADDS_TEXT]),
@@ -240,7 +240,7 @@ pub const DETAILS: &[Detail] = &[
             // Mapped by the reference, never sent.
             &[boolean("stop_hook_active").may()],
         ],
-    )
+    ).values(&[("error", &["authentication_failed", "oauth_org_not_allowed", "account_on_hold", "billing_error", "rate_limit", "overloaded", "invalid_request", "model_not_found", "server_error", "unknown", "max_output_tokens"])])
     .seen(NEW)
     .cannot(&[cannot("blockStop", "nothing of the answer is read but a terminal sequence")]),
     detail("TeammateIdle", &[&[text("teammate_name"), text("team_name")]])
@@ -257,27 +257,27 @@ pub const DETAILS: &[Detail] = &[
             text("trigger_file_path").may(),
             text("parent_file_path").may(),
         ]],
-    ),
-    detail("ConfigChange", &[&[text("source"), text("file_path").may()]])
+    ).values(&[("memory_type", &["User", "Project", "Local", "Managed"]), ("load_reason", &["session_start", "nested_traversal", "path_glob_match", "include", "compact"])]),
+    detail("ConfigChange", &[&[text("source"), text("file_path").may()]]).values(&[("source", &["user_settings", "project_settings", "local_settings", "policy_settings", "skills"])])
         .blocks("the change is not applied, except to policies")
         .can(&[BLOCKS]),
     detail("CwdChanged", &[&[text("old_cwd"), text("new_cwd")]]).can(&[WATCHES]),
-    detail("DirectoryAdded", &[&[text("directory"), text("source")]]),
-    detail("FileChanged", &[&[text("file_path"), text("event")]])
+    detail("DirectoryAdded", &[&[text("directory"), text("source")]]).values(&[("source", &["slash_command", "register_repo_root"])]),
+    detail("FileChanged", &[&[text("file_path"), text("event")]]).values(&[("event", &["change", "add", "unlink"])])
         .can(&[WATCHES])
         .cannot(&[cannot("deny", "the file has changed")]),
     detail("WorktreeCreate", &[&[text("name")]])
         .blocks("any exit code but 0 fails it")
         .can(&[can(Result, &[Text("$worktreePath")])]),
     detail("WorktreeRemove", &[&[text("worktree_path")]]),
-    detail("PreCompact", &[&[text("trigger"), text("custom_instructions").or_null()]])
+    detail("PreCompact", &[&[text("trigger"), text("custom_instructions").or_null()]]).values(&[("trigger", &["manual", "auto"])])
         .seen(ALL)
         .blocks("nothing is compacted")
         .can(&[BLOCKS]),
-    detail("PostCompact", &[&[text("trigger"), text("compact_summary")]])
+    detail("PostCompact", &[&[text("trigger"), text("compact_summary")]]).values(&[("trigger", &["manual", "auto"])])
         .seen(ALL)
         .cannot(&[cannot("deny", "it is compacted already")]),
-    detail("PreModelSwitch", &[SWITCH]).seen(NEW).blocks("the model stays").can(&[
+    detail("PreModelSwitch", &[SWITCH]).values(&[("source", &["command", "picker", "sdk"]), ("cache_ttl", &["5m", "1h"]), ("pricing", &["configured", "catalog", "default"])]).seen(NEW).blocks("the model stays").can(&[
         can(
             Allow,
             &[Json(r#"{"hookSpecificOutput":{"hookEventName":"$event","permissionDecision":"allow"}}"#)],
@@ -285,8 +285,8 @@ pub const DETAILS: &[Detail] = &[
         DENIES,
         ASKS,
     ]),
-    detail("PostModelSwitch", &[SWITCH]).seen(NEW).can(&[ADDS]),
-    detail("SessionEnd", &[&[text("reason")]])
+    detail("PostModelSwitch", &[SWITCH]).values(&[("source", &["command", "picker", "sdk", "auto", "resume"]), ("cache_ttl", &["5m", "1h"]), ("pricing", &["configured", "catalog", "default"])]).seen(NEW).can(&[ADDS]),
+    detail("SessionEnd", &[&[text("reason")]]).values(&[("reason", &["clear", "resume", "logout", "prompt_input_exit", "other"])])
         .seen(ALL)
         .cannot(&[cannot("deny", "the session ends all the same; nothing of the answer is read")]),
     detail(
@@ -299,7 +299,7 @@ pub const DETAILS: &[Detail] = &[
             text("elicitation_id").may(),
             object("requested_schema").may(),
         ]],
-    )
+    ).values(&[("mode", &["form", "url"])])
     .seen(NEW)
     .blocks("the tool's server gets a refusal")
     .can(&[ANSWERS, can(Deny, &[ExitTwo("$reason")]).note("what stands on stdout is not read then")]),
@@ -312,7 +312,7 @@ pub const DETAILS: &[Detail] = &[
             text("action"),
             object("content").may(),
         ]],
-    )
+    ).values(&[("mode", &["form", "url"]), ("action", &["accept", "decline", "cancel"])])
     .seen(NEW)
     .blocks("the tool's server gets a refusal")
     .can(&[ANSWERS, can(Deny, &[ExitTwo("$reason")])]),

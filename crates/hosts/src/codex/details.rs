@@ -24,18 +24,23 @@ const STOPPED: &[Key] = &[boolean("stop_hook_active"), text("last_assistant_mess
 const REASON: &str = "the reason must not be empty";
 const CONTINUES: Can = GOES_ON.note(REASON);
 
+const MODES: &[&str] = &["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"];
+
 /// Its events, in the order of the table.
 pub const DETAILS: &[Detail] = &[
     detail("SessionStart", &[MODEL, &[text("source")], AGENT])
+        .values(&[("permission_mode", MODES), ("source", &["startup", "resume", "clear", "compact"])])
         .seen(ALL)
         .can(&[ADDS_TEXT, STOPS.note("ends the turn that a compaction interrupted")])
         .cannot(&[cannot("deny", "the session starts all the same")]),
     detail("UserPromptSubmit", &[TURN, MODEL, &[text("prompt")], AGENT])
+        .values(&[("permission_mode", MODES)])
         .seen(ALL)
         .blocks("the prompt is not sent")
         .can(&[BLOCKS.note(REASON), ADDS_TEXT, STOPS])
         .cannot(&[cannot("rewriteInput", "a prompt cannot be replaced")]),
     detail("PreToolUse", &[TURN, MODEL, TOOL, TOOL_USE, AGENT])
+        .values(&[("permission_mode", MODES)])
         .seen(ALL)
         .blocks("the tool is not called; the model reads the reason")
         .can(&[
@@ -53,6 +58,7 @@ pub const DETAILS: &[Detail] = &[
             cannot("stopAll", "continue: false is an error: the hook counts as failed, and the call runs"),
         ]),
     detail("PermissionRequest", &[TURN, MODEL, TOOL, AGENT])
+        .values(&[("permission_mode", MODES)])
         .seen(NEW)
         .blocks("the request is denied, and the human is not asked")
         .can(&[
@@ -69,6 +75,7 @@ pub const DETAILS: &[Detail] = &[
             cannot("stopAll", "continue: false means nothing here"),
         ]),
     detail("PostToolUse", &[TURN, MODEL, TOOL, &[any("tool_response")], TOOL_USE, AGENT])
+        .values(&[("permission_mode", MODES)])
         .seen(ALL)
         .can(&[COMMENTS.note("the tool has run; the reason takes the place of its result"), ADDS])
         .cannot(&[
@@ -77,10 +84,12 @@ pub const DETAILS: &[Detail] = &[
             cannot("replaceOutput", "updatedMCPToolOutput is an error"),
         ]),
     detail("SubagentStart", &[TURN, MODEL, IN_AGENT])
+        .values(&[("permission_mode", MODES)])
         .seen(ALL)
         .can(&[ADDS_TEXT])
         .cannot(&[cannot("deny", "continue: false is read and means nothing")]),
     detail("SubagentStop", &[TURN, MODEL, IN_AGENT, &[text("agent_transcript_path").or_null()], STOPPED])
+        .values(&[("permission_mode", MODES)])
         .seen(ALL)
         .blocks("the subagent goes on with the reason")
         .can(&[CONTINUES, STOPS])
@@ -89,6 +98,7 @@ pub const DETAILS: &[Detail] = &[
             cannot("addContext", "it has no context; the reason of a deny is what the model reads"),
         ]),
     detail("Stop", &[TURN, MODEL, STOPPED, AGENT])
+        .values(&[("permission_mode", MODES)])
         .seen(ALL)
         .blocks("the agent goes on with the reason")
         .can(&[CONTINUES, STOPS])
@@ -97,18 +107,22 @@ pub const DETAILS: &[Detail] = &[
             cannot("addContext", "it has no context; the reason of a deny is what the model reads"),
         ]),
     detail("PreCompact", &[TURN, &[text("model"), text("trigger")], MODE, AGENT])
+        .values(&[("trigger", &["manual", "auto"])])
         .seen(NEW)
         .blocks("nothing is compacted")
         .can(&[can(Deny, &[STOP])])
         .cannot(&[cannot("decision", "a block means nothing here; continue: false does")]),
     detail("PostCompact", &[TURN, &[text("model"), text("trigger")], MODE, AGENT])
+        .values(&[("trigger", &["manual", "auto"])])
         .seen(NEW)
         .can(&[STOPS])
         .cannot(&[cannot("deny", "it is compacted already")]),
     detail("SessionEnd", &[&[text("reason"), text("model").may()], MODE, AGENT])
+        .values(&[("reason", &["other"])])
         .seen(ALL)
         .cannot(&[cannot("deny", "the session ends all the same")]),
     detail("Interrupt", &[TURN, MODEL])
+        .values(&[("permission_mode", MODES)])
         .seen(NEW)
         .can(&[can(Notice, &[Json(r#"{"systemMessage":"$text"}"#)])
             .note("anything else marks the hook as failed")])

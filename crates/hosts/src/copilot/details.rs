@@ -18,9 +18,11 @@ const LETS_STOP: Can = can(Allow, &[Json(r#"{"decision":"allow"}"#)]);
 /// Its events, in the order of the table.
 pub const DETAILS: &[Detail] = &[
     detail("SessionStart", &[&[text("source"), text("initial_prompt").may()]])
+        .values(&[("source", &["startup", "resume", "new"])])
         .seen(LIVE)
         .can(&[ADDS.note("by its changelog and 1.0.102; its reference says that nothing is read")]),
     detail("SessionEnd", &[&[text("reason")]])
+        .values(&[("reason", &["complete", "error", "abort", "timeout", "user_exit"])])
         .seen(LIVE)
         .cannot(&[cannot("deny", "nothing of the answer is read")]),
     detail("UserPromptSubmit", &[&[text("prompt")]])
@@ -57,6 +59,7 @@ pub const DETAILS: &[Detail] = &[
     detail("PostToolUseFailure", &[TOOL, &[text("error")]])
         .can(&[can(AddContext, &[ExitTwo("$context")]).note("becomes advice on how to recover")]),
     detail("Stop", &[TRANSCRIPT, &[text("stop_reason"), boolean("stop_hook_active").may()]])
+        .values(&[("stop_reason", &["end_turn"])])
         .seen(LIVE)
         .blocks("another turn begins with the reason as prompt")
         .can(&[GOES_ON_BY_JSON.note("eight times in a row at most"), LETS_STOP]),
@@ -76,9 +79,11 @@ pub const DETAILS: &[Detail] = &[
         "SubagentStop",
         &[TRANSCRIPT, &[text("agent_name"), text("agent_display_name").may(), text("stop_reason")]],
     )
+    .values(&[("stop_reason", &["end_turn"])])
     .blocks("the subagent goes on")
     .can(&[GOES_ON_BY_JSON, LETS_STOP]),
     detail("PreCompact", &[TRANSCRIPT, &[text("trigger"), text("custom_instructions")]])
+        .values(&[("trigger", &["manual", "auto"])])
         .cannot(&[cannot("deny", "it only tells")]),
     detail(
         "PermissionRequest",
@@ -101,7 +106,19 @@ pub const DETAILS: &[Detail] = &[
         can(DenyAndInterrupt, &[Json(r#"{"behavior":"deny","message":"$reason","interrupt":true}"#)]),
     ]),
     detail("Notification", &[&[text("message"), text("title").may(), text("notification_type")]])
+        .values(&[(
+            "notification_type",
+            &[
+                "shell_completed",
+                "shell_detached_completed",
+                "agent_completed",
+                "agent_idle",
+                "permission_prompt",
+                "elicitation_dialog",
+            ],
+        )])
         .seen(LIVE)
         .can(&[ADDS.note("comes as a message of the user, and may wake a session that rests")]),
-    detail("ErrorOccurred", &[&[object("error"), text("error_context"), boolean("recoverable")]]),
+    detail("ErrorOccurred", &[&[object("error"), text("error_context"), boolean("recoverable")]])
+        .values(&[("error_context", &["model_call", "tool_execution", "system", "user_input"])]),
 ];

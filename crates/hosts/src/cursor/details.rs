@@ -37,6 +37,7 @@ const FOLLOWS_UP: Can = can(BlockStop, &[Json(r#"{"followup_message":"$reason"}"
 /// Its events, in the order of the table.
 pub const DETAILS: &[Detail] = &[
     detail("sessionStart", &[&[boolean("is_background_agent")], MODE])
+        .values(&[("composer_mode", &["agent", "ask", "edit"])])
         .can(&[
             ADDS,
             can(Extra, &[Json(r#"{"env":{"$NAME":"$value"}}"#)]).note("for later hooks of the session"),
@@ -52,6 +53,7 @@ pub const DETAILS: &[Detail] = &[
             text("error_message").may(),
         ]],
     )
+    .values(&[("reason", &["completed", "aborted", "error", "window_close", "user_close"])])
     .cannot(&[cannot("deny", "nobody waits for the hook")]),
     detail("beforeSubmitPrompt", &[&[text("prompt"), objects("attachments")], MODE])
         .seen(LIVE)
@@ -97,6 +99,7 @@ pub const DETAILS: &[Detail] = &[
             &[boolean("is_interrupt")],
         ],
     )
+    .values(&[("failure_type", &["error", "timeout", "permission_denied"])])
     .cannot(&[cannot("addContext", "nothing of the answer is read")]),
     detail(
         "subagentStart",
@@ -133,6 +136,7 @@ pub const DETAILS: &[Detail] = &[
             text("agent_transcript_path").or_null(),
         ]],
     )
+    .values(&[("status", &["completed", "error", "aborted"])])
     .seen(LIVE)
     .blocks("the subagent gets one more message")
     .can(&[FOLLOWS_UP.note("only after status completed, five times in a row at most")]),
@@ -147,6 +151,7 @@ pub const DETAILS: &[Detail] = &[
             number("cache_write_tokens").may(),
         ]],
     )
+    .values(&[("status", &["completed", "aborted", "error"])])
     .seen(LIVE)
     .blocks("the agent gets one more message")
     .can(&[FOLLOWS_UP.note("five times in a row at most")]),
@@ -162,6 +167,7 @@ pub const DETAILS: &[Detail] = &[
             boolean("is_first_compaction"),
         ]],
     )
+    .values(&[("trigger", &["auto", "manual"])])
     .can(&[can(Notice, &[Json(r#"{"user_message":"$text"}"#)])])
     .cannot(&[cannot("deny", "it compacts all the same")]),
     detail("workspaceOpen", &[])

@@ -10,11 +10,16 @@ const ENDS: Can = STOPS.note("ends the whole turn, whatever else is decided");
 
 /// Its events, in the order of the table.
 pub const DETAILS: &[Detail] = &[
-    detail("SessionStart", &[&[text("source")]]).can(&[ADDS_TEXT]).cannot(&[cannot(
-        "deny",
-        "the session starts all the same; exit code 2 only shows stderr to the human",
-    )]),
-    detail("SessionEnd", &[&[text("reason")]]).cannot(&[cannot("deny", "the session ends all the same")]),
+    detail("SessionStart", &[&[text("source")]])
+        .values(&[("source", &["startup", "resume", "clear", "compact"])])
+        .can(&[ADDS_TEXT])
+        .cannot(&[cannot(
+            "deny",
+            "the session starts all the same; exit code 2 only shows stderr to the human",
+        )]),
+    detail("SessionEnd", &[&[text("reason")]])
+        .values(&[("reason", &["clear", "logout", "prompt_input_exit", "other"])])
+        .cannot(&[cannot("deny", "the session ends all the same")]),
     detail("UserPromptSubmit", &[&[text("prompt")]])
         .blocks("the prompt is dropped and never reaches the model")
         .can(&[BLOCKS, ADDS_TEXT, ENDS]),
@@ -35,5 +40,6 @@ pub const DETAILS: &[Detail] = &[
         .blocks("the subagent goes on with the reason")
         .can(&[GOES_ON, ENDS]),
     detail("PreCompact", &[&[text("trigger"), text("custom_instructions")]])
+        .values(&[("trigger", &["manual", "auto"])])
         .cannot(&[cannot("deny", "exit code 2 only shows stderr to the human")]),
 ];

@@ -18,11 +18,11 @@ const REPLACES_ANSWER: Can =
 
 /// Its events, in the order of the table.
 pub const DETAILS: &[Detail] = &[
-    detail("SessionStart", &[&[text("source")]])
+    detail("SessionStart", &[&[text("source")]]).values(&[("source", &["startup", "resume", "clear"])])
         .seen(LIVE)
         .can(&[ADDS])
         .cannot(&[cannot("deny", "the session starts all the same")]),
-    detail("SessionEnd", &[&[text("reason")]])
+    detail("SessionEnd", &[&[text("reason")]]).values(&[("reason", &["exit", "clear", "logout", "prompt_input_exit", "other"])])
         .seen(LIVE)
         .cannot(&[cannot("deny", "nobody waits for the hook")]),
     detail("BeforeAgent", &[&[text("prompt")]])
@@ -67,10 +67,10 @@ pub const DETAILS: &[Detail] = &[
         ),
         STOPS,
     ]),
-    detail("PreCompress", &[&[text("trigger")]])
+    detail("PreCompress", &[&[text("trigger")]]).values(&[("trigger", &["auto", "manual"])])
         .seen(LIVE)
         .cannot(&[cannot("deny", "nobody waits for the hook")]),
-    detail("Notification", &[&[text("notification_type"), text("message"), object("details")]])
+    detail("Notification", &[&[text("notification_type"), text("message"), object("details")]]).values(&[("notification_type", &["ToolPermission"])])
         .seen(LIVE)
         .cannot(&[cannot("deny", "it only tells"), cannot("allow", "it only tells")]),
     detail("BeforeModel", &[REQUEST]).seen(LIVE).blocks("the turn ends").can(&[

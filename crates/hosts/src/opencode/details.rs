@@ -106,6 +106,7 @@ pub const DETAILS: &[Detail] = &[
             ],
         ],
     )
+    .values(&[("reply", &["once", "always", "reject"])])
     .seen(LIVE),
     detail("question.asked", &[&[text("id")], SESSION, &[objects("questions"), object("tool").may()]]),
     detail("question.replied", &[REQUEST, &[any("answers")]]),
@@ -116,7 +117,8 @@ pub const DETAILS: &[Detail] = &[
     detail("shell.env", &[&[text("cwd"), text("sessionID").may(), text("callID").may()]]),
     detail("todo.updated", &[SESSION, &[objects("todos")]]),
     detail("file.edited", &[&[text("file")]]),
-    detail("file.watcher.updated", &[&[text("file"), text("event")]]),
+    detail("file.watcher.updated", &[&[text("file"), text("event")]])
+        .values(&[("event", &["add", "change", "unlink"])]),
     detail("server.instance.disposed", &[]),
     detail("session.updated", &[INFO]).seen(LIVE),
     detail("message.updated", &[INFO]).seen(LIVE),

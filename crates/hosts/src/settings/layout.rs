@@ -86,13 +86,8 @@ impl Layout {
     }
 }
 
-/// True for a host whose entries say how long a hook may take.
-pub fn has_timeouts(table: &HostTable) -> bool {
-    matches!(table.setup.form, Form::Groups { .. } | Form::Entries | Form::OwnFile)
-}
-
 /// Returns the time-out of an entry in milliseconds, as it is written in the host's unit.
-pub fn timeout_ms(table: &HostTable, written: &str) -> Option<u32> {
+pub(super) fn timeout_ms(table: &HostTable, written: &str) -> Option<u32> {
     let number: u64 = written.parse().ok()?;
     let factor = match Layout::of(table).unit {
         Unit::Seconds => 1000,

@@ -18,8 +18,7 @@ mod version;
 use crate::table::{Form, HostTable, NativeEvent};
 
 pub use command::{PROGRAM, is_ours, program};
-pub use layout::{has_timeouts, timeout_ms};
-pub use needs::{MARGIN_MS, Needs, unfit};
+pub use needs::{Granted, MARGIN_MS, Needs, granted, unfit};
 pub use switch::switched_off;
 pub use version::{find_version, knows};
 
@@ -154,7 +153,7 @@ pub fn install(
     before: Before<'_>,
 ) -> Result<String, SettingsError> {
     if let Form::Plugin(template) = table.setup.form {
-        return plugin::install(table, template, &command(&[table.host]), text);
+        return plugin::install(table, template, needs, &command(&[table.host]), text);
     }
     let text = text.unwrap_or_default();
     // Without a version nobody knows whether what we wrote once is still right: it stays.

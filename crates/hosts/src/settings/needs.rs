@@ -1,8 +1,8 @@
 //! What entries need beyond the standard, for routes and for a hold.
 
-use super::Entry;
-use super::layout::{has_timeouts, timeout_ms};
-use crate::table::{HostTable, Install, NativeEvent};
+use super::layout::timeout_ms;
+use super::{SettingsError, list, plugin};
+use crate::table::{Form, HostTable, Install, NativeEvent};
 
 /// How much longer than what it waits for an entry's time-out is, in milliseconds: one second that the daemon leaves
 /// before the host ends the hook (overview D2), and one for the hook's start and way back.
@@ -42,8 +42,8 @@ impl Needs {
     pub fn entry_ms(&self, table: &HostTable, event: &NativeEvent) -> u32 {
         let standard = table.entry_ms(event);
         let most = match event.most_ms {
-            // A plugin has no entries that could say it.
-            _ if !has_timeouts(table) => standard,
+            // A plugin waits only where it can be answered.
+            _ if is_plugin(table) && !plugin::waits(table, event) => standard,
             most_ms => most_ms.unwrap_or(u32::MAX).max(standard),
         };
         let wanted = |wait_ms: u32| wait_ms.saturating_add(MARGIN_MS).div_ceil(1000).saturating_mul(1000);
@@ -62,21 +62,48 @@ impl Needs {
     }
 }
 
+/// How long an entry of ours in a file lets the hook take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Granted {
+    /// The event as it is written there.
+    pub event: String,
+    /// In milliseconds; none where the entry does not say.
+    pub limit_ms: Option<u32>,
+}
+
+/// Reads what our entries in a file grant.
+///
+/// # Errors
+/// As [`super::install`].
+pub fn granted(table: &HostTable, text: &str) -> Result<Vec<Granted>, SettingsError> {
+    if is_plugin(table) {
+        return Ok(plugin::granted(text));
+    }
+    let entries = list(table, text)?.into_iter().map(|entry| {
+        let limit_ms = entry.timeout.and_then(|written| timeout_ms(table, &written));
+        Granted { event: entry.event, limit_ms }
+    });
+    Ok(entries.collect())
+}
+
 /// Returns the events whose entries do not fit what waits: they grant another time, are missing, or nothing needs them
-/// any more. What a host's version has to do with it is left out, and a plugin has no entries that could.
+/// any more. What a host's version has to do with it is left out.
 pub fn unfit<'a>(
     table: &'a HostTable,
     needs: &'a Needs,
-    entries: &'a [Entry],
+    granted: &'a [Granted],
 ) -> impl Iterator<Item = &'a NativeEvent> {
     table.events.iter().filter(move |event| {
-        let mut ours = entries.iter().filter(|entry| entry.event == event.name).peekable();
+        let mut ours = granted.iter().filter(|granted| granted.event == event.name).peekable();
         if event.install == Install::OnRoute && needs.registers(event) != ours.peek().is_some() {
-            return has_timeouts(table);
+            return !is_plugin(table);
         }
-        let granted = |entry: &Entry| timeout_ms(table, entry.timeout.as_deref()?);
-        ours.any(|entry| granted(entry) != Some(needs.entry_ms(table, event)))
+        ours.any(|granted| granted.limit_ms != Some(needs.entry_ms(table, event)))
     })
+}
+
+fn is_plugin(table: &HostTable) -> bool {
+    matches!(table.setup.form, Form::Plugin(_))
 }
 
 #[cfg(test)]
@@ -109,30 +136,57 @@ mod tests {
             (needs.entry_ms(&codex::TABLE, end), needs.cut_to_ms(&codex::TABLE, end)),
             (3_000, Some(1_000))
         );
-        let before = opencode::TABLE.event("tool.execute.before").unwrap();
+        let event = |name| opencode::TABLE.event(name).unwrap();
+        needs.add(event("tool.execute.before"), 60_000);
+        needs.add(event("session.idle"), 60_000);
+        assert_eq!(needs.cut_to_ms(&opencode::TABLE, event("tool.execute.before")), None);
+        assert_eq!(
+            needs.cut_to_ms(&opencode::TABLE, event("session.idle")),
+            Some(3_000),
+            "nobody is answered"
+        );
+    }
+
+    #[test]
+    fn a_plugin_grants_what_stands_in_it() {
+        let table = &opencode::TABLE;
+        let before = table.event("tool.execute.before").unwrap();
+        let mut needs = Needs::default();
+        let command =
+            |_: &[&str]| "[ -x /a/herdbook-hook ] && exec /a/herdbook-hook opencode; exit 0".to_owned();
+        let text = |needs: &Needs| {
+            super::super::install(table, None, needs, &command, None, super::super::Before::NoFile).unwrap()
+        };
+        let plain = text(&needs);
         needs.add(before, 60_000);
-        assert_eq!(needs.cut_to_ms(&opencode::TABLE, before), Some(3_000), "its plugin has no entries");
+        let longer = text(&needs);
+        let granted_in = |text: &str| granted(table, text).unwrap();
+        let of_before = |text: &str| {
+            granted_in(text).into_iter().find(|granted| granted.event == before.name).unwrap().limit_ms
+        };
+        assert_eq!((of_before(&plain), of_before(&longer)), (Some(5_000), Some(62_000)));
+        let names = |text: &str| -> Vec<&str> {
+            unfit(table, &needs, &granted_in(text)).map(|event| event.name).collect()
+        };
+        assert_eq!(names(&plain), ["tool.execute.before"]);
+        assert!(names(&longer).is_empty());
+        assert!(granted_in("const LIMITS = {\"a\": 1}").is_empty(), "it is not ours");
     }
 
     #[test]
     fn entries_that_do_not_fit_are_named() {
         let table = &claude::TABLE;
-        let entry = |event: &str, timeout: &str| Entry {
-            event: event.into(),
-            command: String::new(),
-            timeout: Some(timeout.into()),
-            alone: true,
-        };
-        let names = |needs: &Needs, entries: &[Entry]| -> Vec<&str> {
+        let entry = |event: &str, limit_ms: u32| Granted { event: event.into(), limit_ms: Some(limit_ms) };
+        let names = |needs: &Needs, entries: &[Granted]| -> Vec<&str> {
             unfit(table, needs, entries).map(|event| event.name).collect()
         };
-        let standard = [entry("PreToolUse", "5"), entry("Stop", "5")];
+        let standard = [entry("PreToolUse", 5_000), entry("Stop", 5_000)];
         assert!(names(&Needs::NONE, &standard).is_empty());
         let mut needs = Needs::default();
         needs.add(table.event("Stop").unwrap(), 60_000);
         needs.add(table.event("FileChanged").unwrap(), 10);
         assert_eq!(names(&needs, &standard), ["Stop", "FileChanged"]);
-        let fitted = [entry("PreToolUse", "5"), entry("Stop", "62"), entry("FileChanged", "5")];
+        let fitted = [entry("PreToolUse", 5_000), entry("Stop", 62_000), entry("FileChanged", 5_000)];
         assert!(names(&needs, &fitted).is_empty());
         assert_eq!(names(&Needs::NONE, &fitted), ["Stop", "FileChanged"]);
     }

@@ -1,9 +1,12 @@
 //! Plugin files: whole files of ours, in which the command stands as a JSON string.
 
 use super::command::is_ours;
+use std::collections::BTreeMap;
+
+use super::needs::{Granted, Needs};
 use super::{Entry, SettingsError};
 use crate::answer::Answer;
-use crate::table::{HostTable, Install};
+use crate::table::{HostTable, Install, NativeEvent};
 
 /// Where the template takes the command.
 const PLACE: &str = "@@COMMAND@@";
@@ -14,6 +17,7 @@ const LIMITS: &str = "@@LIMITS@@";
 pub(super) fn install(
     table: &HostTable,
     template: &str,
+    needs: &Needs,
     command: &str,
     text: Option<&str>,
 ) -> Result<String, SettingsError> {
@@ -23,20 +27,31 @@ pub(super) fn install(
     {
         return Err(SettingsError::Foreign);
     }
-    Ok(template.replace(LIMITS, &limits(table)).replace(PLACE, &super::layout::quoted(command)))
+    Ok(template.replace(LIMITS, &limits(table, needs)).replace(PLACE, &super::layout::quoted(command)))
+}
+
+/// True for an event at which the plugin waits for an answer.
+pub(super) fn waits(table: &HostTable, event: &NativeEvent) -> bool {
+    event.install == Install::Always && Answer::ALL.iter().any(|answer| table.answer(event, *answer).is_ok())
 }
 
 /// The events that can be answered, with how long our command may take there, in milliseconds.
-fn limits(table: &HostTable) -> String {
-    let is_answered = |answer: &Answer, event| table.answer(event, *answer).is_ok();
-    let limits: Vec<String> = table
-        .events
-        .iter()
-        .filter(|event| event.install == Install::Always)
-        .filter(|event| Answer::ALL.iter().any(|answer| is_answered(answer, event)))
-        .map(|event| format!("{}: {}", super::layout::quoted(event.name), table.entry_ms(event)))
+fn limits(table: &HostTable, needs: &Needs) -> String {
+    let answered = table.events.iter().filter(|event| waits(table, event));
+    let limits: Vec<String> = answered
+        .map(|event| format!("{}: {}", super::layout::quoted(event.name), needs.entry_ms(table, event)))
         .collect();
     format!("{{ {} }}", limits.join(", "))
+}
+
+/// Reads those limits back, where they stand in a plugin of ours.
+pub(super) fn granted(text: &str) -> Vec<Granted> {
+    let limits = text.split_once("const LIMITS = ").and_then(|(_, rest)| {
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<BTreeMap<String, u32>>();
+        values.next()?.ok()
+    });
+    let limits = limits.filter(|_| our_command(text).is_some()).unwrap_or_default();
+    limits.into_iter().map(|(event, limit_ms)| Granted { event, limit_ms: Some(limit_ms) }).collect()
 }
 
 /// The whole file goes.

@@ -1,8 +1,6 @@
 //! Our entries in hosts' settings: theirs survive to the byte, ours come and go.
 
-use herdbook_hosts::settings::{
-    Before, Entry, Needs, SettingsError, events, is_ours, list, remove, timeout_ms,
-};
+use herdbook_hosts::settings::{Before, Entry, Needs, SettingsError, events, granted, is_ours, list, remove};
 use herdbook_hosts::{Form, HostTable, Setup, Unit, claude, codex, cursor, installable};
 
 /// A version that has everything.
@@ -142,10 +140,9 @@ fn check_needs(table: &HostTable, theirs: &str, installed: &str) {
     assert_eq!(install(&needs, &routed), routed, "{name}");
     let ours = list(table, &routed).unwrap();
     assert_eq!(ours.len(), events(table, VERSION, &needs).count(), "{name}");
-    for entry in &ours {
-        let event = table.event(&entry.event).unwrap();
-        let written = timeout_ms(table, entry.timeout.as_deref().unwrap());
-        assert_eq!(written, Some(event.most_ms.unwrap_or(62_000)), "{name}: {}", entry.event);
+    for granted in granted(table, &routed).unwrap() {
+        let event = table.event(&granted.event).unwrap();
+        assert_eq!(granted.limit_ms, Some(event.most_ms.unwrap_or(62_000)), "{name}: {}", event.name);
     }
     assert_eq!(install(&Needs::NONE, &routed), installed, "{name}");
     let removed = remove(table, &routed, before).unwrap().unwrap();

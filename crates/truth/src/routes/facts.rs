@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::scene::{LAST, MADE, MORE, OTHER};
+use super::scene::{LAST, MADE, MORE, OTHER, SECRETS};
 use crate::{lines, traces};
 
 /// What was to be seen.
@@ -15,6 +15,8 @@ pub struct Facts {
     pub ran: bool,
     /// The tool made the other file: its input was replaced.
     pub ran_other: bool,
+    /// The tool wrote the file with secrets.
+    pub wrote: bool,
     /// The client asked the human.
     pub dialog: bool,
     /// The model was asked again after its last words.
@@ -39,6 +41,7 @@ pub fn facts(out: &Path, dialog: &str, word: &str) -> Facts {
     Facts {
         ran: exists(MADE),
         ran_other: exists(OTHER),
+        wrote: exists(SECRETS),
         dialog: dialog.split('|').any(shows),
         went_on: shows(MORE),
         last_words: shows(LAST) || shows(MORE),
@@ -49,7 +52,7 @@ pub fn facts(out: &Path, dialog: &str, word: &str) -> Facts {
 }
 
 /// The roles of the messages to the model that hold a word, each once.
-fn read_as(out: &Path, word: &str) -> Vec<String> {
+pub fn read_as(out: &Path, word: &str) -> Vec<String> {
     let mut roles = Vec::new();
     let entries = fs::read_dir(out.join("req")).into_iter().flatten().flatten();
     for entry in entries {

@@ -61,6 +61,8 @@ pub enum Sees {
     Blocked,
     /// It ran with the other input.
     Rewritten,
+    /// The model's file with secrets was not written.
+    Unwritten,
     /// The human was asked.
     Asked,
     /// He was not.
@@ -78,11 +80,12 @@ pub enum Sees {
 }
 
 impl Sees {
-    fn is_true(self, facts: &Facts) -> bool {
+    pub(super) fn is_true(self, facts: &Facts) -> bool {
         match self {
             Sees::Ran => facts.ran && !facts.ran_other,
             Sees::Blocked => !facts.ran && !facts.ran_other,
             Sees::Rewritten => !facts.ran && facts.ran_other,
+            Sees::Unwritten => !facts.wrote,
             Sees::Asked => facts.dialog,
             Sees::NotAsked => !facts.dialog,
             Sees::Read => !facts.read_as.is_empty(),

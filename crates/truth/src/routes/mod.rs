@@ -5,9 +5,13 @@ use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+pub mod acts;
 pub mod facts;
 pub mod forms;
+pub mod held;
+pub mod live;
 pub mod probes;
+pub mod report;
 pub mod scene;
 
 /// Makes a file of the run.

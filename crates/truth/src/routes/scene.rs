@@ -8,6 +8,8 @@ pub const HOSTS: [&str; 5] = ["claude", "codex", "gemini", "copilot", "opencode"
 pub const MADE: &str = "made.txt";
 /// The file that the tool makes once its input was replaced.
 pub const OTHER: &str = "other.txt";
+/// The file that the examples protect.
+pub const SECRETS: &str = ".env";
 /// The model's last words.
 pub const LAST: &str = "The end.";
 /// What it says when it is asked to go on.
@@ -24,6 +26,10 @@ pub enum Mode {
     Pane,
     /// In a pane; it asks before the tool runs.
     Asked,
+    /// In a pane; it asks, and nobody at the terminal answers.
+    Held,
+    /// In print mode; the model pushes with force, and writes a file with secrets.
+    Examples,
     /// In a pane; the human compacts the conversation instead.
     Compact,
 }
@@ -105,14 +111,39 @@ pub fn input(host: &str, file: &str, asks: bool) -> Value {
     }
 }
 
+/// The call that writes the file with secrets.
+fn secrets(host: &str) -> Value {
+    let text = "TOKEN=1\n";
+    let (name, input) = match host {
+        "claude" => ("Write", json!({"file_path": format!("{{WS}}/{SECRETS}"), "content": text})),
+        "gemini" => ("write_file", json!({"file_path": SECRETS, "content": text})),
+        "copilot" => ("create", json!({"path": format!("{{WS}}/{SECRETS}"), "file_text": text})),
+        "opencode" => ("write", json!({"filePath": format!("{{WS}}/{SECRETS}"), "content": text})),
+        _ => {
+            let patch = format!("*** Begin Patch\n*** Add File: {SECRETS}\n+TOKEN=1\n*** End Patch\n");
+            return json!({"type": "custom_tool", "name": "apply_patch", "input": patch});
+        }
+    };
+    json!({"type": "tool", "name": name, "input": input})
+}
+
 /// Makes the driver's scenario.
 pub fn scenario(host: &str, mode: Mode) -> Value {
     let known = known(host);
-    let asks = matches!(mode, Mode::Asked | Mode::PrintAsked);
+    let asks = matches!(mode, Mode::Asked | Mode::Held | Mode::PrintAsked);
     let says = |text: &str| json!({"blocks": [{"type": "text", "text": text}]});
     let call = json!({"blocks": [{"type": "tool", "name": known.tool, "input": input(host, MADE, asks)}]});
     let turns = match mode {
         Mode::Compact => vec![says(LAST), says(MORE)],
+        Mode::Examples => {
+            let push = format!("git push --force origin main; touch {MADE}");
+            let push = match host {
+                "codex" => json!({"cmd": push}),
+                _ => json!({"command": push, "description": "Push"}),
+            };
+            let push = json!({"blocks": [{"type": "tool", "name": known.tool, "input": push}]});
+            vec![push, json!({"blocks": [secrets(host)]}), says(LAST), says(MORE)]
+        }
         _ => vec![call, says(LAST), says(MORE)],
     };
     // What clients ask their model besides.
@@ -125,7 +156,7 @@ pub fn scenario(host: &str, mode: Mode) -> Value {
             json!({"permissions": {"defaultMode": "default", "allow": ["Bash(touch *)"]}})
         }
         ("claude", _) => json!({"permissions": {"defaultMode": "default"}}),
-        ("opencode", Mode::Asked | Mode::PrintAsked) => json!({"permission": {"bash": "ask"}}),
+        ("opencode", Mode::Asked | Mode::Held | Mode::PrintAsked) => json!({"permission": {"bash": "ask"}}),
         _ => json!({}),
     };
     json!({
@@ -152,12 +183,13 @@ pub fn scenario(host: &str, mode: Mode) -> Value {
 
 fn session(known: &Known, mode: Mode) -> Value {
     let free = match mode {
-        Mode::Print => known.free,
+        Mode::Examples if known.tool == "Bash" => &["--allowedTools", "Bash", "Write"],
+        Mode::Print | Mode::Examples => known.free,
         // Claude's rule is in its settings: a flag that takes many words would swallow the next one.
         Mode::Pane if known.tool != "Bash" => known.free,
         _ => &[],
     };
-    if matches!(mode, Mode::Print | Mode::PrintAsked) {
+    if matches!(mode, Mode::Print | Mode::PrintAsked | Mode::Examples) {
         return json!({"mode": "print", "prompt": "go", "args": free, "timeout": 60});
     }
     let enter = json!({"keys": ["Enter"]});
@@ -175,6 +207,12 @@ fn session(known: &Known, mode: Mode) -> Value {
             enter.clone(),
             json!({"wait": "[Cc]ompact(ed|ion)|[Ss]topped|[Bb]locked", "timeout": 15, "optional": true}),
             json!({"sleep": 2}),
+        ]);
+    } else if mode == Mode::Held {
+        steps.extend([
+            json!({"wait": known.dialog, "timeout": 60}),
+            json!({"wait": regex(LAST), "timeout": 30, "optional": true}),
+            json!({"sleep": 1}),
         ]);
     } else {
         steps.extend([

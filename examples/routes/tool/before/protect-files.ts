@@ -2,8 +2,9 @@
 // Denies what would write .env files and lock files, whatever the agent, and tells the model what to do instead.
 //
 // It is run once for each call of a tool: one JSON object on standard input, a decision or nothing on standard output. Bun,
-// and Node from 22.18 on, run this file as it is; README.md says how to compile it for an older Node.
-import type { EventRouteInput, Json } from "herdbook";
+// and Node from 22.18 on, run this file as it is; the README of the examples says how to compile it for an older Node.
+// What a shell does to a file it does not see.
+import type { EventRouteInput, Json, RouteAnswer } from "herdbook";
 
 /** Tools that change files, by their name in any agent; reading is nobody's business here. */
 const writes = /^(edit|multiedit|notebookedit|write|write_file|replace|create|str_replace|apply_?patch|patch|delete)$/i;
@@ -35,7 +36,7 @@ function* paths(input: Json, name = ""): Generator<string> {
   }
 }
 
-function decide({ canonical }: EventRouteInput<"tool/before">) {
+function decide({ canonical }: EventRouteInput<"tool/before">): RouteAnswer<"tool/before"> | undefined {
   const { toolName, toolInput } = canonical.payload;
   if (toolName === undefined || toolInput === undefined || !writes.test(toolName.value)) return undefined;
   for (const path of paths(toolInput.value)) {

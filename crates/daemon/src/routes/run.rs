@@ -1,0 +1,87 @@
+//! One run of a route.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use herdbook_hosts::{Decision, HostTable, NativeEvent};
+use herdbook_machine::{Command, Halt, RunError};
+use herdbook_redact::{clean_line, clip};
+
+use super::load::LoadedRoute;
+
+/// A route may print so much, and say so much of its faults.
+const OUTPUT_BYTES: usize = 1 << 20;
+/// So much of what it said last of its faults is told.
+const WORDS_COLUMNS: usize = 200;
+
+/// What became of one run.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// What it answered, checked against what it may; or how it failed, in words that go on after its name.
+    pub answer: Result<Decision, String>,
+    /// How long it took.
+    pub took: Duration,
+}
+
+impl Run {
+    /// A run that could not even begin.
+    pub(crate) fn failed(why: &str) -> Run {
+        Run { answer: Err(why.to_owned()), took: Duration::ZERO }
+    }
+}
+
+/// Runs a route to its end, at most so long, and reads what it answers to that event of a host. The caller's thread
+/// waits. Whether the route is trusted is the caller's concern.
+pub fn run(
+    loaded: &LoadedRoute,
+    (table, event): (&HostTable, &NativeEvent),
+    input: Arc<[u8]>,
+    limit: Duration,
+    halt: Option<&Halt>,
+) -> Run {
+    let begun = Instant::now();
+    let answer = printed(&loaded.path, input, limit, halt)
+        .and_then(|stdout| {
+            Decision::read(&stdout).map_err(|why| format!("printed what is no answer: {}", words(&why)))
+        })
+        .and_then(|decision| loaded.route.admit(table, event, decision).map_err(|why| words(&why)));
+    Run { answer, took: begun.elapsed() }
+}
+
+fn printed(
+    program: &Path,
+    input: Arc<[u8]>,
+    limit: Duration,
+    halt: Option<&Halt>,
+) -> Result<Vec<u8>, String> {
+    let mut command = Command::new(program).shared_stdin(input).timeout(limit).output_limit(OUTPUT_BYTES);
+    if let Some(folder) = program.parent() {
+        command = command.folder(folder);
+    }
+    if let Some(halt) = halt {
+        command = command.halted_by(halt.clone());
+    }
+    let output = command.run().map_err(|error| match error {
+        RunError::TimedOut { after_ms, .. } => format!("did not answer within {after_ms} ms"),
+        RunError::TooMuch { limit, .. } => format!("printed more than {limit} bytes"),
+        RunError::Halted { .. } => "was ended before it answered".to_owned(),
+        RunError::Start { source, .. } => format!("could not be started: {source}"),
+        RunError::Io { source, .. } => format!("could not be talked to: {source}"),
+    })?;
+    let ended = match (output.code, output.signal) {
+        (Some(0), _) => return Ok(output.stdout),
+        (Some(code), _) => format!("ended with exit code {code}"),
+        (None, Some(signal)) => format!("was ended by signal {signal}"),
+        (None, None) => "did not end by itself".to_owned(),
+    };
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    match stderr.lines().rev().map(words).find(|line| !line.is_empty()) {
+        Some(last) => Err(format!("{ended}: {last}")),
+        None => Err(ended),
+    }
+}
+
+fn words(text: &str) -> String {
+    clip(clean_line(text).trim(), WORDS_COLUMNS)
+}
