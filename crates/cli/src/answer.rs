@@ -129,7 +129,7 @@ fn row(wait: &Wait) -> Line {
 
 /// True where holding is switched on for any host.
 fn is_on(context: &Context<'_>) -> bool {
-    state_dir(&context.env.places).is_ok_and(|state| state.join("hold.json").is_file())
+    state_dir(&context.env.places).is_ok_and(|state| state.join(herdbook_wire::paths::HOLDS).is_file())
 }
 
 /// Says why none of a session's waits can be answered from here.

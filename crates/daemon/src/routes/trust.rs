@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::load::{LoadedRoute, RouteState, is_fresh};
 use super::safe::{self, Kind};
 
-const NAME: &str = "trusted-routes.json";
+const NAME: &str = herdbook_wire::paths::TRUSTED_ROUTES;
 /// The format this build writes and reads.
 const FORMAT: u32 = 1;
 const MAX_BYTES: u64 = 4 << 20;
