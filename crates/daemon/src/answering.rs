@@ -245,6 +245,7 @@ impl Answering {
         }
         let decision = Decision::fold(decisions);
         let said = table.say(native, &decision);
+        let given = said.outcome().as_str();
         let (told, answer) = match said.output {
             Output::Nothing => (None, Answer::Done),
             Output::Stdout(text) => (Some(text.clone()), Answer::Decision(text.into_bytes())),
@@ -259,6 +260,7 @@ impl Answering {
             session: event.session.as_deref().and_then(|session| SessionKey::hooked(&event.host, session)),
             by: DecidedBy::Routes(runs),
             outcome: decision.outcome.as_str(),
+            given,
             reason: decision.reason,
             told,
             left_out: left_out.collect(),
