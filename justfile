@@ -58,6 +58,14 @@ truth *scenarios="--all":
 harm *scenarios:
     crates/truth/run.sh "${HERDBOOK_SHARED:-../shared}" --harm {{scenarios}}
 
+# Tell each real client each form of an answer, and see that it does what the tables say: just forms-live [HOST-EVENT...]
+forms-live *forms:
+    crates/truth/run.sh "${HERDBOOK_SHARED:-../shared}" --forms {{forms}}
+
+# Play real clients with routes that deny, ask, tell, crash and hang, and answer from elsewhere: just routes-live [HOST:...]
+routes-live *acts:
+    crates/truth/run.sh "${HERDBOOK_SHARED:-../shared}" --routes {{acts}}
+
 # Measure what our hooks add to each step of the real clients; medians, and still best on an idle machine
 bench-clients *clients:
     crates/truth/run.sh "${HERDBOOK_SHARED:-../shared}" --latency {{clients}}

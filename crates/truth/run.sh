@@ -10,7 +10,7 @@ shift
 user=herdbook-truth
 hosts=(claude codex gemini)
 case " $* " in
-  *" --all "* | *" --harm "* | *" --latency "* | *" copilot-"* | *" opencode-"*) hosts+=(copilot opencode) ;;
+  *" --all "* | *" --harm "* | *" --latency "* | *" --forms "* | *" --routes "* | *" copilot-"* | *" opencode-"*) hosts+=(copilot opencode) ;;
 esac
 
 cargo build --release --locked -p herdbook-cli -p herdbook-hook -p herdbook-truth
@@ -40,6 +40,15 @@ chmod 700 "$place" "$out"
 [ ${#as[@]} -eq 0 ] || chown -R $user: "$place" "$out"
 
 cd "$place"
+path=()
+case " $* " in
+  *" --routes "*)
+    # An example is TypeScript as it stands, which node runs from 22.18 on.
+    if ! node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 22 || (a == 22 && b > 17) ? 0 : 1)'; then
+      "${as[@]}" npm install --prefix "$place/clients/node" --no-audit --no-fund --loglevel=error node@24 >/dev/null
+      path=(--path "$place/clients/node/node_modules/.bin:/usr/local/bin:/usr/bin:/bin")
+    fi ;;
+esac
 "${as[@]}" bash "$place/shared/tools/real_clients.sh" install "$place/clients" "${hosts[@]}"
 exec "${as[@]}" "$place/bin/herdbook-truth" --shared "$place/shared" --clients "$place/clients" --out "$out" \
-  --programs "$place/bin" "$@"
+  --programs "$place/bin" "${path[@]}" "$@"

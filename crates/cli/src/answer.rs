@@ -7,6 +7,7 @@ use std::time::Duration;
 use herdbook_api::waits::{AnswerWait, Wait, input_hash};
 use herdbook_api::{ClientError, client::DEFAULT_TIMEOUT};
 use herdbook_events::canonical::for_each_member;
+use herdbook_hosts::HostTable;
 use herdbook_wire::paths::state_dir;
 
 use crate::clock::now_ms;
@@ -16,6 +17,7 @@ use crate::error::Problem;
 use crate::exit::Exit;
 use crate::model::find;
 use crate::printer::{Line, Printer, Style};
+use crate::setup::holds::{Holds, holdable};
 use crate::text::{age, brief, span};
 
 /// The answer comes when it is written down and the hook has taken it.
@@ -129,7 +131,10 @@ fn row(wait: &Wait) -> Line {
 
 /// True where holding is switched on for any host.
 fn is_on(context: &Context<'_>) -> bool {
-    state_dir(&context.env.places).is_ok_and(|state| state.join("hold.json").is_file())
+    let state = state_dir(&context.env.places).ok();
+    state.is_some_and(|state| {
+        Holds::read(&state).is_ok_and(|holds| holdable().any(|table| holds.of(table.host).is_some()))
+    })
 }
 
 /// Says why none of a session's waits can be answered from here.
@@ -137,9 +142,7 @@ fn not_held(waits: &[Wait], context: &mut Context<'_>) -> Exit {
     let is_permission = |wait: &&Wait| wait.kind == "permission";
     let Some(wait) = waits.iter().find(is_permission).or(waits.first()) else { return Exit::Nothing };
     let table = herdbook_hosts::table(&wait.host);
-    let is_holdable = |table: &&herdbook_hosts::HostTable| {
-        table.events.iter().any(|event| table.detail(event).is_some_and(|detail| detail.hold_safe))
-    };
+    let is_holdable = |table: &&HostTable| holdable().any(|other| other.host == table.host);
     let name = Line::new().text(&wait.session_id, Style::Name);
     let mut hint = None;
     let line = match table {

@@ -141,6 +141,14 @@ pub enum Problem {
         /// Why not.
         why: String,
     },
+    /// What a route shall be tried with is no event that it is run for.
+    #[error("no event of {title} for this route: {why}")]
+    NotAnEvent {
+        /// The host's name for people.
+        title: &'static str,
+        /// Why not.
+        why: String,
+    },
     /// A route could not be trusted, or its trust not be taken back.
     #[error(transparent)]
     Trust(#[from] herdbook_daemon::routes::TrustError),
@@ -244,12 +252,12 @@ impl Problem {
                 Some("install herdbook-hook into the same folder as herdbook: hosts run it by that path")
             }
             Problem::NoHost => Some("name one, `herdbook install claude` for example"),
+            Problem::CannotAskAnswer => Some("pass --yes to answer what is shown above"),
             Problem::NoRoute { .. } => Some("run `herdbook route ls` for their names"),
             Problem::ByAgent { .. } | Problem::ByWhom(_) => Some("run it in a terminal of your own"),
             Problem::NotInstalled { host, .. } => {
                 return Some(format!("run `herdbook install {host}` first").into());
             }
-            Problem::CannotAskAnswer => Some("pass --yes to answer what is shown above"),
             Problem::CannotAsk => Some("pass --yes, or look first with --dry-run"),
             Problem::NoScreens { .. } => {
                 Some("known are those of claude, codex, copilot, cursor, gemini and opencode")

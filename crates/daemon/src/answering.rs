@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use herdbook_engine::{Decided, DecidedBy, Input, RouteRun};
 use herdbook_events::{CanonicalEvent, SessionKey};
-use herdbook_hosts::{Decision, HostTable, NativeEvent, Outcome, Output, Projected, project, table};
+use herdbook_hosts::{Decision, HostTable, NativeEvent, Output, Projected, project, table};
 use herdbook_log::Durability;
 use herdbook_machine::Halt;
 use herdbook_wire::{Answer, Delivery};
@@ -241,10 +241,11 @@ impl Answering {
                 (self.notice)(&Notice::Warning(told));
             }
             runs.push(journalled(loaded, &ran));
-            decisions.push(ran.answer.unwrap_or_else(|why| failed(loaded, &why)));
+            decisions.push(ran.answer.unwrap_or_else(|why| loaded.failed(&why)));
         }
         let decision = Decision::fold(decisions);
         let said = table.say(native, &decision);
+        let given = said.outcome().as_str();
         let (told, answer) = match said.output {
             Output::Nothing => (None, Answer::Done),
             Output::Stdout(text) => (Some(text.clone()), Answer::Decision(text.into_bytes())),
@@ -259,6 +260,7 @@ impl Answering {
             session: event.session.as_deref().and_then(|session| SessionKey::hooked(&event.host, session)),
             by: DecidedBy::Routes(runs),
             outcome: decision.outcome.as_str(),
+            given,
             reason: decision.reason,
             told,
             left_out: left_out.collect(),
@@ -333,18 +335,6 @@ fn left(entry_ms: u64, stamp_ms: u64) -> Duration {
 fn row(host: &str, event: &CanonicalEvent) -> Option<(&'static HostTable, &'static NativeEvent)> {
     let table = table(host)?;
     Some((table, table.event(event.native_event.as_deref()?)?))
-}
-
-/// What counts in the place of an answer that there is not.
-fn failed(loaded: &LoadedRoute, why: &str) -> Decision {
-    if !loaded.route.closed {
-        return Decision::default();
-    }
-    let reason = format!(
-        "Herdbook's route {} failed: {why}. Nothing passes while it fails, so tell your human.",
-        loaded.route.id
-    );
-    Decision { outcome: Outcome::Deny, reason: Some(reason), ..Decision::default() }
 }
 
 fn journalled(loaded: &LoadedRoute, ran: &Run) -> RouteRun {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use herdbook_engine::Input;
 use herdbook_log::Durability;
 use herdbook_wire::frame::{self, HEADER_BYTES, Header};
-use herdbook_wire::limits::SOCKET_BODY_BYTES;
+use herdbook_wire::limits::{ANSWER_MS, SOCKET_BODY_BYTES};
 use herdbook_wire::{Answer, Delivery, FrameError};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -26,6 +26,8 @@ const READ_TIME: Duration = Duration::from_secs(2);
 /// The hook gives up 50 ms after it began to send (overview D2); an answer after that is for nobody. The delivery id
 /// keeps the event from counting twice when it comes out of the spool later.
 const ANSWER_TIME: Duration = Duration::from_millis(40);
+/// The same where somebody may answer the call: its hook waits a second, and what is spooled is answered by nobody.
+const PATIENT_TIME: Duration = Duration::from_millis(ANSWER_MS * 9 / 10);
 /// So long after the event is kept it may be open whether anybody is asked: a long call takes its time to read, and its
 /// hook gives up early.
 const READING_TIME: Duration = Duration::from_millis(2);
@@ -51,7 +53,8 @@ pub(crate) async fn serve(
             let subject = app.holds.subject(&delivery);
             // A hook is asked to wait once: for whoever answers first, and for the human after that.
             let held_ms = subject.as_ref().map_or(0, Subject::hold_ms);
-            match take(delivery, &core).await {
+            let within = if question.is_some() || subject.is_some() { PATIENT_TIME } else { ANSWER_TIME };
+            match take(delivery, &core, within).await {
                 Taken::New => {
                     let asked = match question {
                         Some(question) => {
@@ -132,9 +135,9 @@ enum Taken {
     Not,
 }
 
-async fn take(delivery: Delivery, core: &Core) -> Taken {
+async fn take(delivery: Delivery, core: &Core, within: Duration) -> Taken {
     let input = Input::Hook(convert::delivery(delivery, false));
-    match timeout(ANSWER_TIME, core.step_new(input, Durability::Written)).await {
+    match timeout(within, core.step_new(input, Durability::Written)).await {
         Ok(Ok(true)) => Taken::New,
         Ok(Ok(false)) => Taken::Known,
         Ok(Err(_)) | Err(_) => Taken::Not,

@@ -69,3 +69,48 @@ impl Peer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::io::Write as _;
+
+    use super::*;
+
+    fn peer(pid: u32, start: u64) -> Peer {
+        Peer::Unix(Some(Process { pid, start: Some(start) }))
+    }
+
+    #[test]
+    fn whoever_runs_below_an_agent_or_cannot_be_told_is_no_human() {
+        let folder = tempfile::tempdir().unwrap();
+        for (pid, parent, name) in [
+            (10, 1, "bash"),
+            (11, 10, "herdbook"),
+            (20, 10, "sh"),
+            (21, 20, "herdbook"),
+            (31, 30, "herdbook"),
+        ] {
+            let place = folder.path().join(pid.to_string());
+            fs::create_dir(&place).unwrap();
+            let stat = format!("{pid} ({name}) S {parent} 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {pid}00 0 0\n");
+            File::create(place.join("stat")).unwrap().write_all(stat.as_bytes()).unwrap();
+            File::create(place.join("cmdline")).unwrap().write_all(name.as_bytes()).unwrap();
+        }
+        let proc = Proc::at(folder.path());
+        // A session of an agent whose program nobody knows by name.
+        let agents = [Process { pid: 20, start: Some(2_000) }];
+        let why = |peer: Peer| peer.is_no_human(&proc, &agents).err().unwrap_or_default();
+        assert_eq!(why(peer(11, 1_100)), "");
+        assert!(why(peer(21, 2_100)).contains("runs below an agent (process 20)"));
+        assert!(why(peer(20, 2_000)).contains("runs below an agent (process 20)"), "nor is the agent itself");
+        assert!(why(peer(11, 1_099)).contains("which connected, is gone"), "another one has its pid now");
+        assert!(why(peer(99, 9_900)).contains("which connected, is gone"));
+        assert!(why(peer(31, 3_100)).contains("nobody can tell"), "its parent is gone");
+        assert!(why(Peer::Unix(None)).contains("does not tell who answers"));
+        assert!(why(Peer::Tcp).contains("over the unix socket alone"));
+        // The pid of a session that is over is nobody's.
+        let past = [Process { pid: 20, start: Some(1) }];
+        assert_eq!(peer(21, 2_100).is_no_human(&proc, &past), Ok(()));
+    }
+}

@@ -33,7 +33,7 @@ pub(crate) fn replay(
 }
 
 fn fold(engine: &mut Engine, at: Moment, id: &str, body: &Body) -> Vec<Transition> {
-    let ruling = match body.outcome.as_str() {
+    let ruling = match body.given.as_str() {
         "allow" => Ruling::Allowed,
         "deny" => Ruling::Denied,
         _ => return Vec::new(),
@@ -99,6 +99,8 @@ struct Body {
     native_event: String,
     session: Option<SessionKey>,
     outcome: String,
+    /// What the host takes for it.
+    given: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     told: Option<String>,
@@ -153,6 +155,7 @@ impl Body {
             native_event: decided.native_event.clone(),
             session: decided.session.clone(),
             outcome: decided.outcome.to_owned(),
+            given: decided.given.to_owned(),
             reason: decided.reason.clone(),
             told: decided.told.clone(),
             left_out: decided.left_out.clone(),

@@ -192,6 +192,8 @@ pub struct Decided {
     pub by: DecidedBy,
     /// `continue`, `allow`, `ask` or `deny`: all together.
     pub outcome: &'static str,
+    /// What the host takes for it: `deny` where that had to stand for `ask`, `continue` where it could not be told.
+    pub given: &'static str,
     /// Why.
     pub reason: Option<String>,
     /// What was written to the host, to the letter; nothing where it was told nothing.

@@ -155,7 +155,7 @@ fn is_asked(family: Option<Family>) -> bool {
 fn refused(detail: &Detail, intent: Intent) -> Option<&'static Cannot> {
     // To block a stop is denying it, also in the words of the refusals.
     let words = match intent {
-        Intent::BlockStop => ["blockStop", "deny"],
+        Intent::BlockStop | Intent::Deny => ["blockStop", "deny"],
         other => [other.as_str(); 2],
     };
     detail.cannot.iter().find(|cannot| words.contains(&cannot.what))

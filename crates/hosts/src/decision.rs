@@ -127,6 +127,15 @@ pub struct Said {
     pub left_out: Vec<(Answer, Refusal)>,
 }
 
+impl Said {
+    /// Returns what the host takes for the outcome. It is another one than what was decided where `ask` became `deny`, and
+    /// `continue` where it could not be told.
+    pub fn outcome(&self) -> Outcome {
+        let told = |outcome: &Outcome| outcome.answer().is_some_and(|answer| self.given.contains(&answer));
+        [Outcome::Deny, Outcome::Ask, Outcome::Allow].into_iter().find(told).unwrap_or_default()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

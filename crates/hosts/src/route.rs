@@ -80,7 +80,7 @@ struct Written {
     hosts: Option<Spanned<Vec<Spanned<String>>>>,
     tools: Option<Spanned<Vec<Spanned<String>>>>,
     may: Option<Vec<Spanned<String>>>,
-    timeout_ms: Option<Spanned<u64>>,
+    timeout_ms: Option<Spanned<i64>>,
     #[serde(default)]
     fail: Fail,
 }
@@ -302,11 +302,11 @@ fn answer(word: Spanned<String>) -> Result<Answer, Fault> {
     Answer::parse(word.get_ref()).ok_or_else(|| (at, format!("may: '{}' is none of {all}", word.get_ref())))
 }
 
-fn timeout(written: Spanned<u64>) -> Result<u64, Fault> {
+fn timeout(written: Spanned<i64>) -> Result<u64, Fault> {
     let at = written.span().start;
-    let timeout_ms = written.into_inner();
+    let timeout_ms = u64::try_from(written.into_inner()).ok().filter(|timeout| TIMEOUTS_MS.contains(timeout));
     let what = || format!("timeout_ms: must be from {} to {}", TIMEOUTS_MS.start(), TIMEOUTS_MS.end());
-    if TIMEOUTS_MS.contains(&timeout_ms) { Ok(timeout_ms) } else { Err((at, what())) }
+    timeout_ms.ok_or_else(|| (at, what()))
 }
 
 /// True when a pattern, in which `*` stands for any text, is the whole name.

@@ -50,16 +50,18 @@ impl HostTable {
         let outcome = decision.outcome;
         let mut word = Word { outcome, told: None, late: false };
         let Some(answer) = outcome.answer() else { return word };
-        let refusal = match self.answer(event, answer) {
-            Ok(can) => return Word { told: Some((answer, can)), ..word },
-            Err(refusal) => refusal,
-        };
         let input = decision.updated_input.as_deref().filter(|_| answer == Answer::Allow);
-        if input.is_some_and(|input| self.rewrite(event, outcome, input).is_ok_and(Can::allows)) {
-            // The form of the input says it.
-            said.given.push(answer);
-            return word;
-        }
+        let rewrite = input.map(|input| self.rewrite(event, outcome, input));
+        let refusal = match (self.answer(event, answer), rewrite) {
+            (Ok(_), Some(Err(_))) => ONLY_CHANGED,
+            (Ok(can), _) => return Word { told: Some((answer, can)), ..word },
+            (Err(_), Some(Ok(can))) if can.allows() => {
+                // The form of the input says it.
+                said.given.push(answer);
+                return word;
+            }
+            (Err(refusal), _) => refusal,
+        };
         said.left_out.push((answer, refusal));
         match (answer, refusal.nearest) {
             (Answer::Allow, _) => word.outcome = Outcome::Continue,
@@ -101,6 +103,10 @@ struct Word {
 
 /// Why another input needs the outcome `allow`.
 pub(crate) const ALLOWS: &str = "its form allows what it changes, which only the outcome allow may";
+
+/// What was to be allowed is another call than the one that the host has.
+const ONLY_CHANGED: Refusal =
+    Refusal { why: "it was for the other input, which cannot be told", nearest: Nearest::Continue };
 
 const NOT_BESIDE: Refusal =
     Refusal { why: "it cannot be told that together with the rest", nearest: Nearest::Continue };

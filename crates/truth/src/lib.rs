@@ -9,6 +9,10 @@
 //! daemon is frozen; does the client work on, is no line of ours on its screen or in its model's context, and is every
 //! call taken in afterwards? [`latency`]: what do our hooks add to each step, with a daemon and without?
 //!
+//! And two of answers. [`routes::forms`]: each form in which a host can be told something, told by a hook that does
+//! nothing else; does the client do what the table says? [`routes::live`]: routes that deny, ask, tell, crash and hang,
+//! with the daemon between, and permission requests that are answered from elsewhere ([`routes::held`]).
+//!
 //! Start with [`play`], then [`score`] for the counting and [`truth`] for the form of the truth.
 
 pub mod harm;

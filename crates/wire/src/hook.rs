@@ -21,11 +21,11 @@ use crate::clock::Start;
 use crate::delivery::{Answer, Delivery};
 use crate::env::Env;
 use crate::input::{Input, read_input};
-use crate::limits::DELIVER_MS;
-use crate::paths::{SPOOL, SocketPlace, sockets, state_dir};
+use crate::limits::{ANSWER_MS, DELIVER_MS};
+use crate::paths::{HOLDS, SPOOL, SocketPlace, TRUSTED_ROUTES, sockets, state_dir};
 use crate::{origin, spool};
 
-/// Time kept back from [`DELIVER_MS`] for writing to the spool after a server that did not answer.
+/// Time kept back from [`DELIVER_MS`] or [`ANSWER_MS`] for writing to the spool after a server that did not answer.
 const SPOOL_RESERVE_MS: u64 = 8;
 /// The same for each mebibyte of the body.
 const SPOOL_RESERVE_MS_PER_MIB: u64 = 2;
@@ -143,7 +143,8 @@ pub fn run(call: Call, start: Start, env: &Env, input: Option<impl AsFd>) -> Tol
 
 fn hand_over(delivery: &Delivery, places: &[SocketPlace], spool_dir: Option<&Path>) -> Told {
     let mebibytes = delivery.body.len() as u64 >> 20;
-    let budget = DELIVER_MS.saturating_sub(SPOOL_RESERVE_MS + SPOOL_RESERVE_MS_PER_MIB * mebibytes);
+    let budget =
+        deliver_ms(spool_dir).saturating_sub(SPOOL_RESERVE_MS + SPOOL_RESERVE_MS_PER_MIB * mebibytes);
     let deadline = Instant::now() + Duration::from_millis(budget);
     match deliver(delivery, places, deadline) {
         Ok(Answer::Done) => Told::Nothing,
@@ -158,6 +159,13 @@ fn hand_over(delivery: &Delivery, places: &[SocketPlace], spool_dir: Option<&Pat
             Told::Nothing
         }
     }
+}
+
+/// How long the server may take until its first answer.
+fn deliver_ms(spool_dir: Option<&Path>) -> u64 {
+    let state = spool_dir.and_then(Path::parent);
+    let lies_there = |name| state.is_some_and(|state| state.join(name).exists());
+    if [TRUSTED_ROUTES, HOLDS].into_iter().any(lies_there) { ANSWER_MS } else { DELIVER_MS }
 }
 
 /// Returns 128 random bits; without the kernel's help the clock and the process must do.

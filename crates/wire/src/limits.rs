@@ -6,6 +6,9 @@ pub const SILENCE_MS: u64 = 500;
 pub const READ_MS: u64 = 2_000;
 /// From the end of reading to the exit of the hook.
 pub const DELIVER_MS: u64 = 50;
+/// The same where a route or the human may answer. A busy machine needs it, and a call without an answer goes on, whatever a
+/// route would have said. Less than the second and a half that Claude Code grants all hooks of a session's end together.
+pub const ANSWER_MS: u64 = 1_000;
 /// A longer body never travels over the socket: it goes straight to the spool.
 pub const SOCKET_BODY_BYTES: u64 = 8 << 20;
 /// A longer body is not kept whole: its first [`CUT_BYTES`] are.

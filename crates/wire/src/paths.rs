@@ -14,6 +14,10 @@ use crate::env::{Env, HERDBOOK_SOCKET, HERDBOOK_STATE};
 
 /// The folder under the state folder that takes what the daemon did not answer to.
 pub const SPOOL: &str = "spool";
+/// In the state folder, the routes that the human trusts. Where it lies, calls may be answered.
+pub const TRUSTED_ROUTES: &str = "trusted-routes.json";
+/// In the state folder, the hosts whose permission requests may be answered from elsewhere. Likewise.
+pub const HOLDS: &str = "hold.json";
 /// The socket's file name, in the runtime folder and in the state folder.
 pub const SOCK: &str = "sock";
 

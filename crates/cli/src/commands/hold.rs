@@ -45,7 +45,7 @@ struct OnArgs {
     /// Which agent
     #[arg(default_value = "claude")]
     host: String,
-    /// How long a request waits at most, from 10s to 1h: 90s, 20m
+    /// How long a request waits at most, from 10s to 10m: 90s, 5m
     #[arg(long = "for", value_name = "DURATION", default_value = "600s", value_parser = parse_hold)]
     hold_ms: u32,
     /// Do not ask
@@ -63,12 +63,13 @@ struct OffArgs {
     yes: bool,
 }
 
-/// The least and the most that a hook may be held for, in milliseconds.
-const HOLD_MS: std::ops::RangeInclusive<u64> = 10_000..=3_600_000;
+/// The least and the most that a hook may be held for, in milliseconds. No hook waits longer than ten minutes, whatever it
+/// is told.
+const HOLD_MS: std::ops::RangeInclusive<u64> = 10_000..=600_000;
 
 fn parse_hold(text: &str) -> Result<u32, String> {
     let hold_ms = parse_duration(text).map_err(|error| error.to_string())?;
-    let outside = || format!("'{text}' is not from 10s to 1h");
+    let outside = || format!("'{text}' is not from 10s to 10m");
     u32::try_from(hold_ms).ok().filter(|_| HOLD_MS.contains(&hold_ms)).ok_or_else(outside)
 }
 

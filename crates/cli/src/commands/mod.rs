@@ -32,6 +32,8 @@ mod why;
 
 use clap::{Parser, Subcommand};
 
+pub use route::is_failing;
+
 use crate::env::Env;
 use crate::error::Problem;
 use crate::exit::Exit;

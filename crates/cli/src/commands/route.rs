@@ -2,9 +2,12 @@
 
 mod choose;
 mod ls;
+mod test;
 mod trust;
 
 use clap::Subcommand;
+
+pub use ls::is_failing;
 
 use super::Context;
 use crate::error::Problem;
@@ -25,6 +28,7 @@ pub struct Args {
 enum Verb {
     Ls(ls::Args),
     Trust(trust::Args),
+    Test(test::Args),
 }
 
 /// Runs it.
@@ -35,5 +39,6 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     match &args.verb {
         Verb::Ls(args) => ls::run(args, context),
         Verb::Trust(args) => trust::run(args, context),
+        Verb::Test(args) => test::run(args, context),
     }
 }

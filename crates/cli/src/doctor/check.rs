@@ -64,6 +64,8 @@ pub mod finding {
     pub const UNFIT_ENTRIES: &str = "unfit-entries";
     /// Something in the folder of routes is not run: it is not safe, or asks for what cannot be.
     pub const REFUSED_ROUTE: &str = "refused-route";
+    /// A route failed when it ran last.
+    pub const FAILING_ROUTE: &str = "failing-route";
     /// A route is not run before the human trusts it as it is.
     pub const UNTRUSTED_ROUTE: &str = "untrusted-route";
     /// The settings file, or one of the human's own rules, cannot be read.

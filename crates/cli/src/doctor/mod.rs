@@ -60,7 +60,7 @@ pub fn examine(env: &Env) -> Result<Vec<Check>, Problem> {
     }
     let client = asked.iter().find(|socket| socket.answer.is_ok()).map(service::Socket::client);
     checks.extend(look::hosts(env, client.as_ref())?);
-    checks.extend(routes::of(env, &state));
+    checks.extend(routes::of(env, &state, client.as_ref()));
     let running = client.as_ref().and_then(|client| client.agents().ok());
     checks.extend(running.map(|running| terminals::agents(&running)));
     checks.extend(

@@ -2,10 +2,13 @@
 
 use std::path::Path;
 
+use herdbook_api::Client;
+use herdbook_api::routes::Route;
 use herdbook_daemon::routes::{Loaded, RouteState, load};
 use herdbook_wire::paths::config_dir;
 
 use super::check::{Check, finding, some};
+use crate::commands::is_failing;
 use crate::env::Env;
 use crate::error::whole;
 use crate::setup::holds::Holds;
@@ -13,10 +16,11 @@ use crate::setup::show::short;
 use crate::text::counted;
 
 /// Looks at the routes of this environment, and at the switches of `hold`.
-pub fn of(env: &Env, state: &Path) -> Vec<Check> {
+pub fn of(env: &Env, state: &Path, client: Option<&Client>) -> Vec<Check> {
     let mut checks = Vec::new();
     if let Ok(folder) = config_dir(&env.places) {
-        checks.extend(routes(&load(&folder, state), env.home()));
+        let known = client.and_then(|client| client.routes().ok());
+        checks.extend(routes(&load(&folder, state), &known.unwrap_or_default().items, env.home()));
     }
     if let Err(problem) = Holds::read(state) {
         let check = Check::fault("hold", finding::BAD_SETTINGS, whole(&problem));
@@ -25,8 +29,8 @@ pub fn of(env: &Env, state: &Path) -> Vec<Check> {
     checks
 }
 
-/// Looks at all that lies in the folder of routes. Without any there is nothing to say.
-pub fn routes(loaded: &Loaded, home: Option<&str>) -> Vec<Check> {
+/// Looks at all that lies in the folder of routes, and at what was counted of them. Without any there is nothing to say.
+pub fn routes(loaded: &Loaded, known: &[Route], home: Option<&str>) -> Vec<Check> {
     let mut checks = Vec::new();
     for not_route in &loaded.refused {
         let words = format!("{} {}", short(&not_route.path, home), not_route.why);
@@ -59,6 +63,12 @@ pub fn routes(loaded: &Loaded, home: Option<&str>) -> Vec<Check> {
             );
         }
     }
+    for failing in known.iter().filter(|route| route.state == "active" && is_failing(route)) {
+        let why = failing.last_failure.as_deref().unwrap_or_default();
+        let words = format!("{} failed when it ran last: it {why}", failing.id);
+        let check = Check::warning("routes", finding::FAILING_ROUTE, words);
+        checks.push(check.fix(format!("herdbook route test {}", failing.id)));
+    }
     let active = in_state(RouteState::Active);
     if checks.is_empty() && !active.is_empty() {
         checks.push(Check::ok("routes", format!("{} active", counted(active.len() as u64, "route"))));
@@ -70,7 +80,6 @@ pub fn routes(loaded: &Loaded, home: Option<&str>) -> Vec<Check> {
 mod tests {
     use herdbook_daemon::routes::{LoadedRoute, NotRoute};
     use herdbook_events::Family;
-    use herdbook_hosts::route::Route;
 
     use super::routes as routes_of;
     use super::*;
@@ -79,7 +88,7 @@ mod tests {
     fn route(name: &str, state: RouteState) -> LoadedRoute {
         let id = format!("tool/before/{name}");
         let path = format!("/home/dev/.config/herdbook/routes/{id}").into();
-        let route = Route::parse(&id, Family::ToolBefore, None).unwrap();
+        let route = herdbook_hosts::Route::parse(&id, Family::ToolBefore, None).unwrap();
         LoadedRoute { route, path, sha256: String::new(), state }
     }
 
@@ -87,7 +96,7 @@ mod tests {
     fn what_is_not_run_is_told_with_what_mends_it() {
         let told =
             |routes: Vec<LoadedRoute>, refused: Vec<NotRoute>| -> Vec<(Level, String, Option<String>)> {
-                let checks = routes_of(&Loaded { routes, refused }, Some("/home/dev"));
+                let checks = routes_of(&Loaded { routes, refused }, &[], Some("/home/dev"));
                 checks.into_iter().map(|check| (check.level, check.message, check.fix)).collect()
             };
         assert_eq!(told(Vec::new(), Vec::new()), []);

@@ -29,7 +29,7 @@ pub struct Hold {
 
 /// Returns where the switches are kept.
 pub fn file(state: &Path) -> PathBuf {
-    state.join("hold.json")
+    state.join(herdbook_wire::paths::HOLDS)
 }
 
 /// Returns the event of a host at which a hook may wait for an answer: the host shows its dialog meanwhile.

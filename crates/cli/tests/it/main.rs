@@ -7,6 +7,7 @@ mod demo;
 mod discovery;
 mod doctor;
 mod down;
+mod examples;
 mod faults;
 mod install;
 mod life;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::install::{Machine, put};
-use crate::support::{Ran, finish, write_program};
+use crate::support::{Ran, TestDaemon, finish, write_program};
 
 const QUIET: &str = "#!/bin/sh\nexit 0\n";
 
@@ -199,7 +199,7 @@ fn what_cannot_be_a_route_is_told_with_the_reason() {
     symlink("wish", machine.routes().join("tool/before/link")).unwrap();
     let ran = machine.done(&["route", "ls"]);
     let lines: Vec<&str> = ran.stdout.lines().collect();
-    assert_eq!(lines[0], "ROUTE             STATE    HOSTS  MAY  TIME-OUT  FAIL");
+    assert_eq!(lines[0], "ROUTE             STATE    HOSTS  MAY  TIME-OUT  FAIL  LAST");
     assert_eq!(lines[1], "tool/before/wish  refused  codex  ask  3s        open");
     assert!(
         lines[2].starts_with("tool/before/wish: may = [\"ask\"]: codex cannot be told that at PreToolUse: "),
@@ -296,7 +296,9 @@ fn a_hold_takes_its_time_in_every_file_and_gives_it_back() {
     let words = "error: permission requests of codex cannot be answered from elsewhere: Codex shows its dialog only after its \
                  hook for PermissionRequest is over\n";
     assert!(ran.stderr.starts_with(words), "{}", ran.stderr);
-    assert_eq!(machine.run(&["hold", "on", "--for", "5s", "--yes"]).code, 2);
+    for outside in ["5s", "11m"] {
+        assert_eq!(machine.run(&["hold", "on", "--for", outside, "--yes"]).code, 2);
+    }
     let ran = machine.run(&["hold", "on"]);
     assert_eq!(ran.code, 1, "nobody can be asked");
     assert!(!machine.state_file("hold.json").exists());
@@ -343,4 +345,118 @@ fn a_file_that_was_not_fitted_keeps_hooks_short() {
     put(&project, text.replace("\"timeout\": 62", "\"timeout\": 7").as_bytes());
     machine.done(&["install", "claude", "--yes"]);
     assert_eq!(machine.limits(), Some(json!({"claude": {"PreToolUse": 7_000}})));
+}
+
+/// Prints what it was given, as the reason for asking.
+const ASK: &str = "#!/bin/sh\ncat > given\necho '{\"outcome\": \"ask\", \"reason\": \"sure?\"}'\n";
+
+#[test]
+fn a_route_is_tried_for_each_host_and_says_what_it_would_be_told() {
+    let machine = Machine::new();
+    machine.put_route("tool/before/ask", ASK, Some("hosts = [\"claude\", \"codex\"]\n"));
+    let ran = machine.done(&["route", "test", "ask"]);
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    assert_eq!(lines.len(), 7, "{}", ran.stdout);
+    assert!(lines[0].starts_with("claude PreToolUse: ask in "), "{}", lines[0]);
+    assert_eq!(lines[1], "  printed {\"outcome\": \"ask\", \"reason\": \"sure?\"}");
+    assert_eq!(
+        lines[2],
+        "  the host is told {\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDecision\":\"ask\",\"permissionDecisionReason\":\"sure?\"}}"
+    );
+    assert!(lines[5].contains("\"permissionDecision\":\"deny\""), "{}", lines[5]);
+    assert!(lines[6].starts_with("  it cannot be told ask: it is an error: "), "{}", lines[6]);
+    // It runs in its own folder, and reads both forms of the event.
+    let given = fs::read(machine.routes().join("tool/before/given")).unwrap();
+    let given: Value = serde_json::from_slice(&given).unwrap();
+    assert_eq!(given["canonical"]["payload"]["toolName"], json!({"value": "Bash", "nativeKey": "tool_name"}));
+    assert_eq!(
+        (&given["native"]["tool_name"], &given["canonical"]["native"]),
+        (&json!("Bash"), &Value::Null)
+    );
+    assert_eq!(given.as_object().unwrap().len(), 2);
+    let native =
+        r#"{"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Write", "tool_input": {}}"#;
+    let ran = finish(
+        machine.command(&["route", "test", "ask", "--host", "claude", "--event", "-", "-v"]),
+        native.as_bytes(),
+    );
+    assert!(ran.stdout.contains("\"toolName\":{\"value\":\"Write\""), "{}", ran.stdout);
+    for (native, why) in
+        [("[]", "it is no JSON object"), (r#"{"hook_event_name": "Stop"}"#, "'Stop' is none of tool/before")]
+    {
+        let ran = finish(
+            machine.command(&["route", "test", "ask", "--host", "claude", "--event", "-"]),
+            native.as_bytes(),
+        );
+        assert_eq!(
+            (ran.code, ran.stderr),
+            (1, format!("error: no event of Claude Code for this route: {why}\n"))
+        );
+    }
+    let ran = machine.run(&["route", "test", "ask", "--host", "gemini"]);
+    assert_eq!(ran.code, 8);
+    assert!(ran.stderr.contains("it is not run for 'gemini', but for claude, codex"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_route_that_fails_says_how_and_what_is_told_then() {
+    let machine = Machine::new();
+    let broken = "#!/bin/sh\necho '{\"outcome\": \"allow\"}'\n";
+    machine.put_route(
+        "tool/before/open",
+        "#!/bin/sh\necho half\necho oops >&2\nexit 3\n",
+        Some("hosts = [\"claude\"]\n"),
+    );
+    machine.put_route(
+        "tool/before/closed",
+        broken,
+        Some("hosts = [\"claude\"]\nfail = \"closed\"\ntools = [\"Write\"]\n"),
+    );
+    let ran = machine.run(&["route", "test", "open"]);
+    assert_eq!(ran.code, 1);
+    let words = "\n  failed: it ended with exit code 3: oops\n  printed half\n  the host is told nothing and goes by its own rules\n";
+    assert!(ran.stdout.ends_with(words), "{}", ran.stdout);
+    let ran = machine.run(&["route", "test", "closed", "--json"]);
+    let shown: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((ran.code, &shown["runs"]), (1, &json!(true)), "the made-up call is of its tool: {shown}");
+    assert!(shown["failure"].as_str().unwrap().contains("answered allow, which it may not"), "{shown}");
+    let told = shown["stdout"].as_str().unwrap();
+    assert!(
+        told.contains("\"permissionDecision\":\"deny\"") && told.contains("route tool/before/closed"),
+        "{told}"
+    );
+}
+
+#[test]
+fn the_daemon_tells_when_routes_ran_and_how_they_failed() {
+    if !by_human("the_daemon_tells_when_routes_ran_and_how_they_failed") {
+        return;
+    }
+    let machine = Machine::new();
+    machine.put_route("stop/broken", "#!/bin/sh\nexit 3\n", Some("hosts = [\"claude\"]\n"));
+    machine.done(&["route", "trust", "broken", "--yes"]);
+    let _daemon = TestDaemon::start_with(machine.command(&["daemon"]));
+    assert_eq!(machine.listed()["routes"][0]["counted"]["runs"], 0);
+    let native = r#"{"hook_event_name": "Stop", "session_id": "s", "cwd": "/", "stop_hook_active": false}"#;
+    // A hook does not wait for a daemon that is slow to begin with, and nobody is asked about what is spooled.
+    let was_run = |_| {
+        let ran = finish(machine.command(&["hook", "claude"]), native.as_bytes());
+        assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (0, "", ""));
+        machine.listed()["routes"][0]["counted"]["runs"] == 1
+    };
+    assert!((0..100).any(was_run));
+    let counted = &machine.listed()["routes"][0]["counted"];
+    assert_eq!(counted["failed"], 1, "{counted}");
+    let ran = machine.done(&["route", "ls"]);
+    assert!(
+        ran.stdout.contains("stop/broken: failed when it ran last: it ended with exit code 3\n"),
+        "{}",
+        ran.stdout
+    );
+    assert!(ran.stdout.contains(", 1 of 1 failed\n"), "{}", ran.stdout);
+    assert!(
+        machine.findings().contains(&("routes".into(), "failing-route".into())),
+        "{:?}",
+        machine.findings()
+    );
 }

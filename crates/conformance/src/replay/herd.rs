@@ -336,6 +336,7 @@ impl VirtualHerd {
             session: caller.session,
             by,
             outcome: step.outcome,
+            given: step.outcome,
             reason: None,
             told: step.told.then(|| step.outcome.to_owned()),
             left_out: Vec::new(),

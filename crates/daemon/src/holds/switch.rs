@@ -12,7 +12,7 @@ use crate::own_file;
 use crate::spool::lock;
 
 /// `{"claude": {"hold_ms": 600000}}`.
-const SWITCHES: &str = "hold.json";
+const SWITCHES: &str = herdbook_wire::paths::HOLDS;
 /// `{"claude": {"PermissionRequest": 602000}}`: our entries that grant more than the usual.
 const LIMITS: &str = "entry-limits.json";
 

@@ -21,6 +21,8 @@ use crate::peer::Peer;
 
 /// By what means a human answers over the unix socket, as the journal tells it.
 const HOW: &str = "cli";
+/// What the model reads where the human gave no reason.
+const DENIED: &str = "denied by the human";
 /// A longer reason is no reason.
 const REASON_BYTES: usize = 8 << 10;
 
@@ -78,7 +80,8 @@ pub(super) async fn answer(
         let words = format!("invalid body: 'reason' has more than {REASON_BYTES} bytes");
         return Err(Refusal(StatusCode::BAD_REQUEST, words));
     }
-    let reason = request.reason.filter(|reason| !reason.trim().is_empty());
+    let unsaid = || (outcome == Outcome::Deny).then(|| DENIED.to_owned());
+    let reason = request.reason.filter(|reason| !reason.trim().is_empty()).or_else(unsaid);
     let decision = Decision { outcome, reason, ..Decision::default() };
     let hold = app.holds.find(&id);
     if let Err(why) = is_human(&app, peer).await {
@@ -188,6 +191,7 @@ fn decided(
         session: hold.map(|hold| hold.wait.session.clone()),
         by: DecidedBy::Human { how: HOW.to_owned(), process, refused },
         outcome: decision.outcome.as_str(),
+        given: decision.outcome.as_str(),
         reason: decision.reason.clone(),
         told: None,
         left_out: Vec::new(),

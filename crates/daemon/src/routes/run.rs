@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use herdbook_hosts::{Decision, HostTable, NativeEvent};
-use herdbook_machine::{Command, Halt, RunError};
+use herdbook_hosts::{Decision, HostTable, NativeEvent, Outcome};
+use herdbook_machine::{Command, Halt, Output, RunError};
 use herdbook_redact::{clean_line, clip};
 
 use super::load::LoadedRoute;
@@ -18,6 +18,8 @@ const WORDS_COLUMNS: usize = 200;
 /// What became of one run.
 #[derive(Clone, Debug)]
 pub struct Run {
+    /// What it printed, where it ended by itself.
+    pub printed: Vec<u8>,
     /// What it answered, checked against what it may; or how it failed, in words that go on after its name.
     pub answer: Result<Decision, String>,
     /// How long it took.
@@ -27,7 +29,7 @@ pub struct Run {
 impl Run {
     /// A run that could not even begin.
     pub(crate) fn failed(why: &str) -> Run {
-        Run { answer: Err(why.to_owned()), took: Duration::ZERO }
+        Run { printed: Vec::new(), answer: Err(why.to_owned()), took: Duration::ZERO }
     }
 }
 
@@ -41,20 +43,35 @@ pub fn run(
     halt: Option<&Halt>,
 ) -> Run {
     let begun = Instant::now();
-    let answer = printed(&loaded.path, input, limit, halt)
+    let ended = ended(&loaded.path, input, limit, halt);
+    let took = begun.elapsed();
+    let output = match ended {
+        Ok(output) => output,
+        Err(why) => return Run { took, ..Run::failed(&why) },
+    };
+    let answer = printed(&output)
         .and_then(|stdout| {
-            Decision::read(&stdout).map_err(|why| format!("printed what is no answer: {}", words(&why)))
+            Decision::read(stdout).map_err(|why| format!("printed what is no answer: {}", words(&why)))
         })
         .and_then(|decision| loaded.route.admit(table, event, decision).map_err(|why| words(&why)));
-    Run { answer, took: begun.elapsed() }
+    Run { printed: output.stdout, answer, took }
 }
 
-fn printed(
-    program: &Path,
-    input: Arc<[u8]>,
-    limit: Duration,
-    halt: Option<&Halt>,
-) -> Result<Vec<u8>, String> {
+impl LoadedRoute {
+    /// What counts in the place of an answer that there is not, for words as a [`Run`] has them.
+    pub fn failed(&self, why: &str) -> Decision {
+        if !self.route.closed {
+            return Decision::default();
+        }
+        let reason = format!(
+            "Herdbook's route {} failed: {why}. Nothing passes while it fails, so tell your human.",
+            self.route.id
+        );
+        Decision { outcome: Outcome::Deny, reason: Some(reason), ..Decision::default() }
+    }
+}
+
+fn ended(program: &Path, input: Arc<[u8]>, limit: Duration, halt: Option<&Halt>) -> Result<Output, String> {
     let mut command = Command::new(program).shared_stdin(input).timeout(limit).output_limit(OUTPUT_BYTES);
     if let Some(folder) = program.parent() {
         command = command.folder(folder);
@@ -62,15 +79,19 @@ fn printed(
     if let Some(halt) = halt {
         command = command.halted_by(halt.clone());
     }
-    let output = command.run().map_err(|error| match error {
+    command.run().map_err(|error| match error {
         RunError::TimedOut { after_ms, .. } => format!("did not answer within {after_ms} ms"),
         RunError::TooMuch { limit, .. } => format!("printed more than {limit} bytes"),
         RunError::Halted { .. } => "was ended before it answered".to_owned(),
         RunError::Start { source, .. } => format!("could not be started: {source}"),
         RunError::Io { source, .. } => format!("could not be talked to: {source}"),
-    })?;
+    })
+}
+
+/// What it printed, where it ended well.
+fn printed(output: &Output) -> Result<&[u8], String> {
     let ended = match (output.code, output.signal) {
-        (Some(0), _) => return Ok(output.stdout),
+        (Some(0), _) => return Ok(&output.stdout),
         (Some(code), _) => format!("ended with exit code {code}"),
         (None, Some(signal)) => format!("was ended by signal {signal}"),
         (None, None) => "did not end by itself".to_owned(),

@@ -1,6 +1,7 @@
 //! `trusted-routes.json` of the state folder: which routes the human trusts, each with the bytes he saw.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::load::{LoadedRoute, RouteState, is_fresh};
 use super::safe::{self, Kind};
 
-const NAME: &str = "trusted-routes.json";
+const NAME: &str = herdbook_wire::paths::TRUSTED_ROUTES;
 /// The format this build writes and reads.
 const FORMAT: u32 = 1;
 const MAX_BYTES: u64 = 4 << 20;
@@ -148,6 +149,13 @@ fn change(
         let mut trusted = read(state_dir).map_err(|why| TrustError::Unusable { path: path.clone(), why })?;
         if !change(&mut trusted.routes) {
             return Ok(false);
+        }
+        if trusted.routes.is_empty() && trusted.bytes.is_some() {
+            // Where the file lies, hooks wait longer for us. A trust given in this very moment goes with it, and can be given
+            // again.
+            return fs::remove_file(&path)
+                .map(|()| true)
+                .map_err(|source| TrustError::Write { path, source });
         }
         let wire = Wire { format: FORMAT, routes: trusted.routes };
         // The members have string keys, so it always prints.

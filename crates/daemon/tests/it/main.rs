@@ -15,6 +15,7 @@ mod crash;
 mod detector;
 mod frames;
 mod guard;
+mod holds;
 mod human;
 mod lifecycle;
 mod panes;

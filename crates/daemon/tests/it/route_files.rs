@@ -169,6 +169,7 @@ fn a_route_is_active_while_it_and_its_settings_are_what_was_trusted() {
     assert_eq!(home.states(), of("active"));
     assert!(distrust(&home.state(), "tool/before/x").unwrap());
     assert!(!distrust(&home.state(), "tool/before/x").unwrap());
+    assert!(!trust_path(&home.state()).exists(), "where it lies, hooks wait longer");
     assert_eq!(home.states(), of("new"));
 }
 

@@ -84,6 +84,30 @@ fn a_routes_answer_names_the_routes_that_gave_it() {
 }
 
 #[test]
+fn what_the_host_takes_for_the_answer_counts_not_what_was_answered() {
+    let told = |outcome, given| {
+        let mut herd = asking();
+        herd.input(Input::Decided(Decided {
+            delivery: 3,
+            host: "claude".into(),
+            native_event: "PermissionRequest".into(),
+            session: SessionKey::posted(SESSION),
+            by: route(),
+            outcome,
+            given,
+            reason: None,
+            told: Some("{}".into()),
+            left_out: Vec::new(),
+            took_ms: 1,
+        }));
+        (herd.state(SESSION), record(&herd)["given"].as_str().map(str::to_owned))
+    };
+    assert_eq!(told("ask", "deny"), ("working".into(), Some("deny".into())), "nobody is asked there");
+    // A reason or a context may be told without it.
+    assert_eq!(told("deny", "continue"), ("stuck/permission".into(), Some("continue".into())));
+}
+
+#[test]
 fn to_ask_to_pass_through_and_what_nobody_was_told_change_nothing() {
     for outcome in ["ask", "continue"] {
         let mut herd = asking();
@@ -99,6 +123,7 @@ fn to_ask_to_pass_through_and_what_nobody_was_told_change_nothing() {
         session: SessionKey::posted(SESSION),
         by: DecidedBy::Human { how: "cli".into(), process: None, refused },
         outcome: "allow",
+        given: "allow",
         reason: None,
         told: None,
         left_out: Vec::new(),
@@ -220,6 +245,7 @@ fn secrets_are_marked_in_what_was_said_and_why() {
         session: SessionKey::posted(SESSION),
         by: DecidedBy::Routes(vec![run]),
         outcome: "deny",
+        given: "deny",
         reason: Some(says("why")),
         told: Some(format!(r#"{{"reason":"{secret}","n":1.0}}"#)),
         left_out: vec![says("context")],

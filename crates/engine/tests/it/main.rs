@@ -200,6 +200,7 @@ impl Herd {
             session: SessionKey::posted(session),
             by,
             outcome,
+            given: outcome,
             reason: None,
             told,
             left_out: Vec::new(),

@@ -88,6 +88,27 @@ fn the_daemon_may_ask_to_wait_once() {
 }
 
 #[test]
+fn where_calls_may_be_answered_a_busy_daemon_gets_a_second() {
+    for (file, answered) in [(None, false), (Some("trusted-routes.json"), true), (Some("hold.json"), true)] {
+        let home = Home::new();
+        if let Some(file) = file {
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(home.path("state/herdbook")).unwrap();
+            fs::write(home.path("state/herdbook").join(file), "{}").unwrap();
+        }
+        let daemon = serve_one(&home.socket(), |mut stream| {
+            read_delivery(&stream).unwrap();
+            // Longer than the hook waits where nobody can answer.
+            sleep(Duration::from_millis(300));
+            let _ = stream.write_all(&encode_answer(&Answer::Decision(b"{\"ok\":1}".to_vec())).unwrap());
+        });
+        let ran = home.run_on(&["claude"], b"{}");
+        daemon.join().unwrap();
+        assert_eq!(ran.stdout, if answered { &b"{\"ok\":1}"[..] } else { b"" }, "{file:?}");
+        assert_eq!(home.drain().len(), usize::from(!answered), "{file:?}");
+    }
+}
+
+#[test]
 fn what_is_no_answer_means_the_spool_with_the_same_delivery() {
     for said in [
         &b""[..],

@@ -40,7 +40,8 @@ const ROUTE_INPUT: &str = r#"{"canonical": {"event": "tool/before", "host": "cla
 const ROUTES: &str = r#"
 ## Routes
 
-A **route** is a script of the human's, `routes/<family>/NAME` in his settings folder. It reads one JSON object on standard
+A **route** is a script of the human's, `~/.config/herdbook/routes/<family>/NAME`. `NAME.toml` beside it, if it is there,
+names the hosts and tools for which it runs and what it may answer (see the manual). It reads one JSON object on standard
 input, the event and untouched beside it what the host sent:
 
 ```json
@@ -58,9 +59,11 @@ It prints nothing, or one JSON object:
 
 - `allow` and `updatedInput` are taken only of a route whose toml names them in `may`. On most hosts the form of another
   input allows the call by the same word: there it is given with `allow` only (on Claude Code with `ask`, too).
-- Of several routes the strictest outcome counts, with the reasons of those who gave it; all contexts are told.
-- What a host cannot be told at an event becomes the nearest thing at the same event: `ask` becomes `deny`, and the reason of
-  a `deny` that comes too late becomes `context`. What has none is left out. Nothing ever becomes `allow`.
+- Of several routes the strictest outcome counts (`deny`, then `ask`, `allow`, `continue`), with the reasons of those who
+  gave it and the other input of the first of them; all contexts are told.
+- Of what a host cannot be told, two things become something nearer at the same event: `ask` becomes `deny` where the table
+  says so, and the reason of a `deny` that comes too late becomes `context`. All else is left out. Nothing ever becomes
+  `allow`, and where an `allow` came with another input that cannot be told, neither is told.
 - A member that is not one of these, an exit code other than 0 and bad JSON are failures, and so is an answer that the route
   may not give: nothing is told, or `deny` where its toml says `fail = "closed"`.
 
@@ -239,7 +242,7 @@ fn forms(page: &mut String, detail: &Detail) -> Written {
         writeln!(page, "  - {}{note}: {}", intent_words(can.intent), ways.join("; or "))?;
     }
     for cannot in detail.cannot {
-        writeln!(page, "  - not {}: {}", cannot.what, cannot.why)?;
+        writeln!(page, "  - not {}: {}", refused_words(cannot.what), cannot.why)?;
     }
     Ok(())
 }
@@ -251,6 +254,17 @@ fn intent_words(intent: Intent) -> String {
         Intent::AddContext => "context".to_owned(),
         Intent::RewriteInput => "updatedInput".to_owned(),
         other => other.as_str().to_owned(),
+    }
+}
+
+/// What a host cannot be told, in the same words.
+fn refused_words(what: &str) -> &str {
+    match what {
+        "blockStop" => "deny (go on)",
+        "addContext" => "context",
+        "rewriteInput" => "updatedInput",
+        "denyByExit2" => "deny by exit code 2",
+        other => other,
     }
 }
 

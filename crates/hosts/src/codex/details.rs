@@ -71,7 +71,7 @@ pub const DETAILS: &[Detail] = &[
                 "rewriteInput",
                 "updatedInput is an error: the hook counts as failed, and the human is asked",
             ),
-            cannot("permissions", "updatedPermissions and interrupt deny the call"),
+            cannot("permissions", "updatedPermissions and interrupt are errors: the hook counts as failed, and the human is asked"),
             cannot("stopAll", "continue: false means nothing here"),
         ]),
     detail("PostToolUse", &[TURN, MODEL, TOOL, &[any("tool_response")], TOOL_USE, AGENT])

@@ -148,10 +148,10 @@ const ask = async (name, data, input, output) => {
     const printed = await within(LIMITS[name], told.over, () => { told.wants = false; told.kill?.() })
     if (!printed.trim()) return
     const answer = JSON.parse(printed)
+    denied = answer.throw
     const places = (members) => Object.entries(members ?? {}).map(([place, value]) => [place.replace(/^output\./, ""), value])
     for (const [place, value] of places(answer.set)) set(output, place, value)
     for (const [place, value] of places(answer.append)) append(output, place, value, input)
-    denied = answer.throw
   } catch {}
   if (typeof denied === "string") throw new Error(denied)
 }

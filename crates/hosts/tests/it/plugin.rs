@@ -166,13 +166,24 @@ await h['experimental.session.compacting']()";
         ("no-json", "echo no"),
         ("no-object", "echo null"),
         ("other", r#"echo '{"throw":{"a":1},"set":3,"append":{"output.parts":"x"},"return":{}}'"#),
-        ("nowhere", r#"echo '{"append":{"output.nowhere":"x"},"throw":"not after a failure"}'"#),
+        ("nowhere", r#"echo '{"append":{"output.nowhere":"x"}}'"#),
         ("failed", r#"echo '{"throw":"x"}'; exit 1"#),
         ("flood", "yes"),
         ("missing", "[ -x /nonexistent/hook ] && exec /nonexistent/hook opencode; exit 0"),
     ] {
         let Some(told) = run(name, command, script) else { return };
         assert_eq!(told, "{\"a\":1}\n", "{name}");
+    }
+}
+
+#[test]
+fn what_is_denied_fails_whatever_else_cannot_be_done() {
+    let script = "console.log(await before({ a: 1 }))";
+    for (name, rest) in [("append", r#""append":{"output.nowhere":"x"}"#), ("set", r#""set":3,"append":[7]"#)]
+    {
+        let command = format!("echo '{{{rest},\"throw\":\"no\"}}'");
+        let Some(told) = run(&format!("denied-{name}"), &command, script) else { return };
+        assert_eq!(told, "thrown: no\n", "{name}");
     }
 }
 

@@ -76,7 +76,12 @@ fn faults_are_named_with_their_line_and_what_may_stand_there() {
             "line 2: may: 'block' is none of allow, ask, deny, context, updatedInput",
         ),
         (Family::Stop, "\n\ntimeout_ms = 99", "line 3: timeout_ms: must be from 100 to 600000"),
-        (Family::Stop, "timeout_ms = '3'", "line 1: invalid type: string \"3\", expected u64"),
+        (Family::Stop, "timeout_ms = '3'", "line 1: invalid type: string \"3\", expected i64"),
+        (Family::Stop, "timeout_ms = -1", "line 1: timeout_ms: must be from 100 to 600000"),
+        (Family::Stop, "timeout_ms = 9223372036854775808", "line 1: "),
+        (Family::Stop, "hosts = 'claude'", "line 1: invalid type: string \"claude\", expected a sequence"),
+        (Family::Stop, "may = ['deny']\nfail = 'open'\nmay = ['ask']", "line 3: duplicate key"),
+        (Family::ToolBefore, "[tools]\nname = 'Bash'", "line 1: invalid type: map, expected a sequence"),
         (Family::Stop, "fail = 'ajar'", "line 1: unknown variant `ajar`, expected `open` or `closed`"),
         (Family::Stop, "may = [", "line 1: "),
     ] {
@@ -177,6 +182,9 @@ fn a_route_runs_at_its_family_its_hosts_and_its_tools() {
         ("mcp__*__*h", &["mcp__git__push", "mcp____h"], &["mcp__h", "mcp__git_push"]),
         ("*", &["Bash", ""], &[]),
         ("a*a", &["aa", "aba"], &["a", "ab"]),
+        ("**", &["Bash", ""], &[]),
+        ("a**b*", &["ab", "a*b c"], &["ba", "a"]),
+        ("Run a command", &["Run a command"], &["Run", "Run a command "]),
     ] {
         let route = route(Family::ToolBefore, &format!("tools = ['{pattern}']"));
         assert!(covered.iter().all(|tool| route.matches(&native(tool))), "{pattern}");

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use herdbook_hosts::{Answer, Decision, HOSTS, HostTable, NativeEvent, Output, Route, Said, table};
+use herdbook_hosts::{Answer, Decision, HOSTS, HostTable, NativeEvent, Outcome, Output, Route, Said, table};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -222,6 +222,47 @@ fn what_is_left_out_is_refused_before_it_comes_to_that() {
 }
 
 #[test]
+fn the_outcome_is_what_the_host_takes_for_it() {
+    for (host, event, printed_by, expected) in [
+        ("claude", "PreToolUse", r#"{"outcome":"ask"}"#, Outcome::Ask),
+        ("gemini", "BeforeTool", r#"{"outcome":"ask"}"#, Outcome::Deny),
+        ("gemini", "BeforeTool", r#"{"outcome":"allow","updatedInput":{}}"#, Outcome::Continue),
+        ("codex", "PreToolUse", r#"{"outcome":"allow","updatedInput":{}}"#, Outcome::Allow),
+        ("codex", "PreToolUse", r#"{"outcome":"allow","context":"c"}"#, Outcome::Continue),
+        ("claude", "PostToolUse", r#"{"outcome":"deny","reason":"why"}"#, Outcome::Continue),
+        ("claude", "PermissionRequest", r#"{"outcome":"ask"}"#, Outcome::Continue),
+        ("opencode", "session.idle", r#"{"outcome":"deny"}"#, Outcome::Continue),
+        ("droid", "Stop", r#"{"outcome":"deny"}"#, Outcome::Deny),
+        ("cursor", "preToolUse", r#"{"context":"c"}"#, Outcome::Continue),
+    ] {
+        let table = table(host).unwrap();
+        let said = table.say(table.event(event).unwrap(), &read(printed_by));
+        assert_eq!(said.outcome(), expected, "{host} {event} {printed_by}");
+    }
+}
+
+#[test]
+fn to_allow_another_input_never_allows_the_given_one() {
+    // Codex allows what it asks for, but only as it is.
+    let table = table("codex").unwrap();
+    let event = table.event("PermissionRequest").unwrap();
+    let Said { output, given, left_out } =
+        table.say(event, &read(r#"{"outcome":"allow","updatedInput":{"command":"ls"}}"#));
+    assert_eq!((output, given), (Output::Nothing, vec![]));
+    let left_out: Vec<_> = left_out.iter().map(|(answer, refusal)| (*answer, refusal.why)).collect();
+    assert_eq!(
+        left_out,
+        [
+            (Answer::Allow, "it was for the other input, which cannot be told"),
+            (
+                Answer::UpdatedInput,
+                "updatedInput is an error: the hook counts as failed, and the human is asked"
+            ),
+        ]
+    );
+}
+
+#[test]
 fn a_reason_is_never_empty_and_names_nobody() {
     let said = |host: &str, event: &str, printed_by: &str| {
         let table = table(host).unwrap();
@@ -330,6 +371,12 @@ proptest! {
                 }
             }
         }
+        // A host takes nothing for laxer than what was decided, and an `allow` is for the input that it came with.
+        let laxer = matches!(outcome, "ask" | "deny") && said.outcome() == Outcome::Allow;
+        prop_assert!(!laxer && (outcome == "allow" || said.outcome() != Outcome::Allow));
+        prop_assert!(outcome != "deny" || matches!(said.outcome(), Outcome::Deny | Outcome::Continue));
+        let changed = input.is_none() || said.given.contains(&Answer::UpdatedInput);
+        prop_assert!(said.outcome() != Outcome::Allow || changed, "{:?}", said.output);
         // What is decided is told or named.
         let named = |answer| said.given.contains(&answer) || said.left_out.iter().any(|(left, _)| *left == answer);
         if let Some(answer) = Answer::parse(outcome) { prop_assert!(named(answer)) }

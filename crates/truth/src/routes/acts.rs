@@ -100,7 +100,7 @@ fn of_host(host: &'static str) -> Vec<Act> {
         Act { reads: &["tool/before/closed"], ..act("closed crash", &[CLOSED], Mode::Print, &[Blocked]) },
         Act { reads: &["tool/before/closed"], ..act("closed hang", &[CLOSED_HANG], Mode::Print, &[Blocked]) },
         Act {
-            reads: &["Force pushes are not allowed", "it holds secrets"],
+            reads: &["Force pushes are not allowed", "the package manager writes it"],
             ..act("examples", &[IN_SHELL, IN_TYPESCRIPT], Mode::Examples, &[Blocked, Unwritten])
         },
     ];

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::scene::{LAST, MADE, MORE, OTHER, SECRETS};
+use super::scene::{LAST, MADE, MORE, OTHER, PROTECTED};
 use crate::{lines, traces};
 
 /// What was to be seen.
@@ -15,7 +15,7 @@ pub struct Facts {
     pub ran: bool,
     /// The tool made the other file: its input was replaced.
     pub ran_other: bool,
-    /// The tool wrote the file with secrets.
+    /// The tool wrote the lock file.
     pub wrote: bool,
     /// The client asked the human.
     pub dialog: bool,
@@ -41,7 +41,7 @@ pub fn facts(out: &Path, dialog: &str, word: &str) -> Facts {
     Facts {
         ran: exists(MADE),
         ran_other: exists(OTHER),
-        wrote: exists(SECRETS),
+        wrote: exists(PROTECTED),
         dialog: dialog.split('|').any(shows),
         went_on: shows(MORE),
         last_words: shows(LAST) || shows(MORE),
@@ -78,4 +78,31 @@ pub fn read_as(out: &Path, word: &str) -> Vec<String> {
     roles.sort();
     roles.dedup();
     roles
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_word_is_read_where_a_request_holds_it() {
+        let out = tempfile::tempdir().unwrap();
+        let requests = out.path().join("req");
+        fs::create_dir(&requests).unwrap();
+        for (name, body) in [
+            (
+                "1",
+                json!({"messages": [{"role": "tool", "content": "quagga"}, {"role": "user", "content": "go"}]}),
+            ),
+            ("2", json!({"input": [{"type": "function_call_output", "output": "a quagga"}]})),
+            ("3", json!({"contents": [{"role": "user", "parts": [{"text": "quagga"}]}], "system": "zebra"})),
+        ] {
+            super::super::write(&requests.join(name), &body.to_string()).unwrap();
+        }
+        assert_eq!(read_as(out.path(), "quagga"), ["tool", "user"]);
+        assert_eq!(read_as(out.path(), "zebra"), ["system"]);
+        assert_eq!(read_as(out.path(), "okapi"), [""; 0]);
+    }
 }

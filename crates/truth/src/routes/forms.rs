@@ -61,7 +61,7 @@ pub enum Sees {
     Blocked,
     /// It ran with the other input.
     Rewritten,
-    /// The model's file with secrets was not written.
+    /// The lock file was not written.
     Unwritten,
     /// The human was asked.
     Asked,
@@ -252,4 +252,35 @@ fn plugin(event: &str, wording: Wording) -> Result<String, String> {
         _ => return Err("a plugin cannot say that".to_owned()),
     };
     Ok(format!("export const Probe = async () => ({{ {event:?}: async (input, output) => {{ {body} }} }})\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::probes::PROBES;
+    use super::*;
+
+    #[test]
+    fn each_probe_has_a_name_and_a_form_of_its_own() {
+        let names: BTreeSet<String> = PROBES.iter().map(Probe::name).collect();
+        assert_eq!(names.len(), PROBES.len());
+        for probe in PROBES {
+            let told = answer(probe, wording(probe).unwrap());
+            let said = ["stdout", "stderr"].map(|key| told[key].as_str().unwrap_or_default());
+            assert!(!said.iter().any(|text| text.contains('$')), "{}: {said:?}", probe.name());
+        }
+    }
+
+    #[test]
+    fn a_form_is_filled_with_the_word() {
+        let deny = PROBES.iter().find(|probe| probe.name() == "claude-PreToolUse-deny-0-Print").unwrap();
+        let told = answer(deny, wording(deny).unwrap());
+        assert_eq!(
+            told["stdout"],
+            "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDecision\":\"deny\",\
+             \"permissionDecisionReason\":\"The quagga says so.\"}}"
+        );
+        assert_eq!(told["exit"], 0);
+    }
 }

@@ -60,6 +60,8 @@ pub struct Held {
     pub shown_ms: f64,
     /// How long after our answer the dialog was gone, in milliseconds.
     pub gone_ms: Option<f64>,
+    /// How long after the answer at the terminal the hold was over, in milliseconds.
+    pub let_go_ms: Option<f64>,
     /// What is not as it should be.
     pub amiss: Vec<String>,
 }
@@ -71,6 +73,7 @@ struct Beside {
     said: String,
     code: Option<i32>,
     gone_ms: Option<f64>,
+    let_go_ms: Option<f64>,
 }
 
 /// Plays it.
@@ -80,12 +83,6 @@ struct Beside {
 pub fn play(by: By, places: &Places) -> Result<Held, String> {
     let folder = places.anew("held")?;
     let herd = Herd::start(&folder, &places.programs, &places.path)?;
-    if by != By::NobodyElse {
-        let done = herd.herdbook(&["hold", "on", "claude", "--for", "60s", "--yes"], &[])?;
-        if !done.status.success() {
-            return Err(format!("hold: {}", String::from_utf8_lossy(&done.stderr)));
-        }
-    }
     let out = folder.join("run");
     let socket = crate::play::socket(&out)?;
     let script = folder.join("scenario.json");
@@ -94,7 +91,11 @@ pub fn play(by: By, places: &Places) -> Result<Held, String> {
     let quit = AtomicBool::new(false);
     let (driven, beside) = thread::scope(|scope| {
         let watcher = scope.spawn(|| watch(by, &herd, &socket, &quit));
-        let before = live::before(&herd, &places.programs, "claude");
+        let mut before = live::before(&herd, &places.programs, "claude");
+        if by != By::NobodyElse {
+            let herdbook = places.programs.join("herdbook");
+            before.push_str(&format!(" && '{}' hold on claude --for 60s --yes", herdbook.display()));
+        }
         let script = script.display().to_string();
         let driven = drive(&script, places, &herd, &out, &before, &["--no-capture", "--dump"]);
         quit.store(true, Ordering::Relaxed);
@@ -125,7 +126,14 @@ pub fn play(by: By, places: &Places) -> Result<Held, String> {
     if matches!(by, By::Approve | By::Deny) {
         must(beside.gone_ms.is_some(), "the dialog did not close");
     }
-    Ok(Held { facts, dialog: beside.dialog, shown_ms: shown_ms(&out), gone_ms: beside.gone_ms, amiss })
+    Ok(Held {
+        facts,
+        dialog: beside.dialog,
+        shown_ms: shown_ms(&out),
+        gone_ms: beside.gone_ms,
+        let_go_ms: beside.let_go_ms,
+        amiss,
+    })
 }
 
 /// Waits for the dialog, and answers.
@@ -148,17 +156,25 @@ fn watch(by: By, herd: &Herd, socket: &str, quit: &AtomicBool) -> Beside {
     if beside.dialog.is_empty() || by == By::NobodyElse {
         return beside;
     }
-    let waits = herd.herdbook(&["approve", "--json"], &[]);
-    let waits: Value =
-        waits.ok().and_then(|done| serde_json::from_slice(&done.stdout).ok()).unwrap_or_default();
-    let Some(wait) = waits.pointer("/items/0/id").and_then(Value::as_str) else {
-        beside.said = format!("nothing can be answered: {waits}");
+    let waits = || -> Value {
+        let done = herd.herdbook(&["approve", "--json"], &[]);
+        done.ok().and_then(|done| serde_json::from_slice(&done.stdout).ok()).unwrap_or_default()
+    };
+    let is_held = |waits: &Value| waits.pointer("/items/0").is_some();
+    let waiting = waits();
+    let Some(wait) = waiting.pointer("/items/0/id").and_then(Value::as_str) else {
+        beside.said = format!("nothing can be answered: {waiting}");
         return beside;
     };
     if by == By::TerminalFirst {
         while !quit.load(Ordering::Relaxed) && asks(&screen()) {
             thread::sleep(LOOK_AGAIN);
         }
+        let began = Instant::now();
+        while began.elapsed() < SOON && is_held(&waits()) {
+            thread::sleep(LOOK_AGAIN);
+        }
+        beside.let_go_ms = Some(began.elapsed().as_secs_f64() * 1000.0);
     }
     let reason = format!("The {WORD} says so.");
     let words: &[&str] = match by {

@@ -111,6 +111,9 @@ fn play_held(asked: &[String], places: &Places) -> Result<usize, String> {
         wrong += usize::from(!held.amiss.is_empty());
         let gone =
             held.gone_ms.map_or(String::new(), |gone_ms| format!(", gone {gone_ms:.0} ms after the answer"));
+        let let_go =
+            held.let_go_ms.map_or(String::new(), |ms| format!(", let go {ms:.0} ms after the answer there"));
+        let gone = if by == By::TerminalFirst { let_go } else { gone };
         let more = format!(", dialog after {:.0} ms{gone}", held.shown_ms);
         tell(&title, &more, &held.amiss)?;
     }

@@ -8,8 +8,8 @@ pub const HOSTS: [&str; 5] = ["claude", "codex", "gemini", "copilot", "opencode"
 pub const MADE: &str = "made.txt";
 /// The file that the tool makes once its input was replaced.
 pub const OTHER: &str = "other.txt";
-/// The file that the examples protect.
-pub const SECRETS: &str = ".env";
+/// A file that the examples protect. Gemini CLI refuses to write `.env` by itself.
+pub const PROTECTED: &str = "package-lock.json";
 /// The model's last words.
 pub const LAST: &str = "The end.";
 /// What it says when it is asked to go on.
@@ -28,7 +28,7 @@ pub enum Mode {
     Asked,
     /// In a pane; it asks, and nobody at the terminal answers.
     Held,
-    /// In print mode; the model pushes with force, and writes a file with secrets.
+    /// In print mode; the model pushes with force, and writes a lock file.
     Examples,
     /// In a pane; the human compacts the conversation instead.
     Compact,
@@ -111,16 +111,16 @@ pub fn input(host: &str, file: &str, asks: bool) -> Value {
     }
 }
 
-/// The call that writes the file with secrets.
-fn secrets(host: &str) -> Value {
-    let text = "TOKEN=1\n";
+/// The call that writes the lock file.
+fn writes(host: &str) -> Value {
+    let text = "{}\n";
     let (name, input) = match host {
-        "claude" => ("Write", json!({"file_path": format!("{{WS}}/{SECRETS}"), "content": text})),
-        "gemini" => ("write_file", json!({"file_path": SECRETS, "content": text})),
-        "copilot" => ("create", json!({"path": format!("{{WS}}/{SECRETS}"), "file_text": text})),
-        "opencode" => ("write", json!({"filePath": format!("{{WS}}/{SECRETS}"), "content": text})),
+        "claude" => ("Write", json!({"file_path": format!("{{WS}}/{PROTECTED}"), "content": text})),
+        "gemini" => ("write_file", json!({"file_path": PROTECTED, "content": text})),
+        "copilot" => ("create", json!({"path": format!("{{WS}}/{PROTECTED}"), "file_text": text})),
+        "opencode" => ("write", json!({"filePath": format!("{{WS}}/{PROTECTED}"), "content": text})),
         _ => {
-            let patch = format!("*** Begin Patch\n*** Add File: {SECRETS}\n+TOKEN=1\n*** End Patch\n");
+            let patch = format!("*** Begin Patch\n*** Add File: {PROTECTED}\n+{{}}\n*** End Patch\n");
             return json!({"type": "custom_tool", "name": "apply_patch", "input": patch});
         }
     };
@@ -142,7 +142,7 @@ pub fn scenario(host: &str, mode: Mode) -> Value {
                 _ => json!({"command": push, "description": "Push"}),
             };
             let push = json!({"blocks": [{"type": "tool", "name": known.tool, "input": push}]});
-            vec![push, json!({"blocks": [secrets(host)]}), says(LAST), says(MORE)]
+            vec![push, json!({"blocks": [writes(host)]}), says(LAST), says(MORE)]
         }
         _ => vec![call, says(LAST), says(MORE)],
     };

@@ -1,15 +1,20 @@
 //! `herdbook route ls`: which routes there are, and which are run.
 
+use std::time::Duration;
+
+use herdbook_api::routes::Route;
 use herdbook_daemon::routes::{Loaded, LoadedRoute, NotRoute, RouteState};
 use serde::Serialize;
 
 use super::choose;
+use crate::clock::now_ms;
 use crate::commands::Context;
+use crate::daemon::Daemon;
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::printer::{Line, Printer, Style};
 use crate::setup::show::short;
-use crate::text::span;
+use crate::text::{age, span};
 
 /// List the routes, and say which are run and which are not and why
 #[derive(Debug, clap::Args)]
@@ -46,6 +51,18 @@ struct ShownRoute<'a> {
     why: Option<&'a str>,
     /// What hosts cannot be told, and what becomes of it.
     notes: Vec<String>,
+    /// What the daemon counted since it started; absent where it is down.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counted: Option<Counted<'a>>,
+}
+
+#[derive(Serialize)]
+struct Counted<'a> {
+    runs: u64,
+    failed: u64,
+    last_run_at: Option<u64>,
+    last_failed_at: Option<u64>,
+    last_failure: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -54,14 +71,21 @@ struct ShownRefused {
     why: String,
 }
 
+/// How long the daemon may take to say what it counted.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// Prints it.
 ///
 /// # Errors
 /// The folders cannot be told, or stdout could not be written.
 pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     let loaded = choose::all(&context.env)?;
+    // It works without a daemon as well.
+    let daemon = Daemon::of(&context.env)?.with_timeout(PATIENCE);
+    let counts = daemon.ask(|client| client.routes()).map(|routes| routes.items).unwrap_or_default();
+    let counted = |id: &str| counts.iter().find(|counted| counted.id == id);
     if args.json {
-        context.printer.json(&shown(&loaded))?;
+        context.printer.json(&shown(&loaded, &counted))?;
         return Ok(Exit::Ok);
     }
     let home = context.env.home().map(str::to_owned);
@@ -73,10 +97,19 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
         context.printer.say(&Line::new().text(&words, Style::Plain));
         return Ok(Exit::Ok);
     }
-    table(context.printer, &loaded.routes)?;
+    table(context.printer, &loaded.routes, &counted)?;
     for route in &loaded.routes {
         if let RouteState::Refused(why) = &route.state {
             below(context.printer, &route.route.id, why, Style::Alarm)?;
+        }
+        let failure = counted(&route.route.id).filter(|counted| is_failing(counted));
+        if let Some(why) = failure.and_then(|counted| counted.last_failure.as_deref()) {
+            below(
+                context.printer,
+                &route.route.id,
+                &format!("failed when it ran last: it {why}"),
+                Style::Alarm,
+            )?;
         }
         if args.verbose {
             for note in notes(route) {
@@ -101,18 +134,23 @@ fn below(printer: &mut Printer, id: &str, words: &str, style: Style) -> Result<(
     Ok(())
 }
 
-fn shown(loaded: &Loaded) -> Shown<'_> {
+/// True when its last run failed.
+pub fn is_failing(counted: &Route) -> bool {
+    counted.last_failed_at.is_some() && counted.last_failed_at >= counted.last_run_at
+}
+
+fn shown<'a>(loaded: &'a Loaded, counted: &dyn Fn(&str) -> Option<&'a Route>) -> Shown<'a> {
     let refused = |refused: &NotRoute| ShownRefused {
         path: refused.path.display().to_string(),
         why: refused.why.clone(),
     };
     Shown {
-        routes: loaded.routes.iter().map(shown_route).collect(),
+        routes: loaded.routes.iter().map(|route| shown_route(route, counted(&route.route.id))).collect(),
         refused: loaded.refused.iter().map(refused).collect(),
     }
 }
 
-fn shown_route(route: &LoadedRoute) -> ShownRoute<'_> {
+fn shown_route<'a>(route: &'a LoadedRoute, counted: Option<&'a Route>) -> ShownRoute<'a> {
     let LoadedRoute { route: said, path, state, .. } = route;
     ShownRoute {
         id: &said.id,
@@ -129,19 +167,30 @@ fn shown_route(route: &LoadedRoute) -> ShownRoute<'_> {
             _ => None,
         },
         notes: notes(route),
+        counted: counted.map(|counted| Counted {
+            runs: counted.runs,
+            failed: counted.failed,
+            last_run_at: counted.last_run_at,
+            last_failed_at: counted.last_failed_at,
+            last_failure: counted.last_failure.as_deref(),
+        }),
     }
 }
 
 /// Columns between two columns of the table.
 const GAP: usize = 2;
 
-fn table(printer: &mut Printer, routes: &[LoadedRoute]) -> Result<(), Problem> {
+fn table<'a>(
+    printer: &mut Printer,
+    routes: &[LoadedRoute],
+    counted: &dyn Fn(&str) -> Option<&'a Route>,
+) -> Result<(), Problem> {
     if routes.is_empty() {
         return Ok(());
     }
-    let header = ["ROUTE", "STATE", "HOSTS", "MAY", "TIME-OUT", "FAIL"];
+    let header = ["ROUTE", "STATE", "HOSTS", "MAY", "TIME-OUT", "FAIL", "LAST"];
     let mut rows = vec![header.map(|name| Line::new().styled(name, Style::Dim)).to_vec()];
-    rows.extend(routes.iter().map(cells));
+    rows.extend(routes.iter().map(|route| cells(route, counted(&route.route.id), now_ms())));
     let columns = header.len();
     let width = |column: usize| rows.iter().map(|cells| cells[column].width()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns).map(width).collect();
@@ -156,7 +205,7 @@ fn table(printer: &mut Printer, routes: &[LoadedRoute]) -> Result<(), Problem> {
     Ok(())
 }
 
-fn cells(route: &LoadedRoute) -> Vec<Line> {
+fn cells(route: &LoadedRoute, counted: Option<&Route>, now_ms: u64) -> Vec<Line> {
     let said = &route.route;
     let style = match route.state {
         RouteState::Active => Style::Good,
@@ -174,7 +223,17 @@ fn cells(route: &LoadedRoute) -> Vec<Line> {
         Line::new().text(&choose::may(said).join(","), Style::Plain),
         Line::new().text(&time(said.timeout_ms), Style::Plain),
         Line::new().styled(choose::fail(said), Style::Plain),
+        Line::new().text(&last(counted, now_ms), Style::Plain),
     ]
+}
+
+/// When it ran last, and how often it failed: `12s, 2 of 40 failed`.
+fn last(counted: Option<&Route>, now_ms: u64) -> String {
+    let Some((counted, at)) = counted.and_then(|counted| Some((counted, counted.last_run_at?))) else {
+        return String::new();
+    };
+    let ago = age(now_ms.saturating_sub(at));
+    if counted.failed == 0 { ago } else { format!("{ago}, {} of {} failed", counted.failed, counted.runs) }
 }
 
 /// A time-out in words: `250ms`, `3s`.
