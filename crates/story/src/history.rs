@@ -11,6 +11,7 @@ use herdbook_events::catalog::{
 use sha2::{Digest, Sha256};
 
 use crate::canonical::canonical;
+use crate::items::{Block, Body, Item, Place, Request, State, Tie, Tool, ToolResult};
 use crate::line::Line;
 use crate::print::print;
 use crate::template::{Templates, fill};
@@ -39,69 +40,6 @@ pub struct History {
     /// Ranges that checkpoints stand for.
     cuts: Vec<(u64, u64)>,
     refused: Option<Refusal>,
-}
-
-/// Where something stands (G1): a seq; before or after others there; its own seq.
-pub(crate) type Place = (u64, Tie, u64);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Tie {
-    Checkpoint,
-    Own,
-    Injection,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct Item {
-    pub place: Place,
-    pub body: Body,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Body {
-    /// A text of the user's side.
-    Text(String),
-    /// What the model said in the request of that id.
-    Assistant(String),
-    /// The results of that request's tool uses.
-    Results(String),
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct Request {
-    start: u64,
-    is_compaction: bool,
-    pub state: State,
-    pub blocks: BTreeMap<u64, Block>,
-    /// The seq of the last result so far.
-    results: Option<u64>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
-    Open,
-    Completed,
-    Cancelled,
-    Failed,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) enum Block {
-    Text(String),
-    Thinking { thinking: String, signature: String },
-    ToolUse { id: String, name: String, input: String },
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct Tool {
-    request: String,
-    pub result: Option<ToolResult>,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct ToolResult {
-    pub text: String,
-    pub is_error: bool,
 }
 
 type Applied = Result<(), String>;

@@ -8,6 +8,7 @@
 pub mod canonical;
 pub mod check;
 pub mod history;
+mod items;
 pub mod line;
 mod print;
 pub mod resume;

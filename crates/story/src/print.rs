@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::canonical::write_text;
-use crate::history::{Block, Body, Item, Request, State, Tool, ToolResult};
+use crate::items::{Block, Body, Item, Request, State, Tool, ToolResult};
 
 /// Prints the items, which are in the order of their places.
 pub(crate) fn print(

@@ -40,7 +40,9 @@ impl Options {
 }
 
 /// Checks the lines of one log, in their order.
-#[derive(Debug)]
+///
+/// A line counts once it is pushed, whatever it breaks. Whoever refuses lines tries them on a clone.
+#[derive(Clone, Debug)]
 pub struct Checker {
     pub(super) options: Options,
     pub(super) found: Found,

@@ -7,7 +7,7 @@ use herdbook_events::catalog::{ContextCompacted, ContextPruned, CutTrigger};
 use crate::check::checker::Checker;
 use crate::check::rules::Rule;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Context {
     /// The model of a compaction request that completed since the last cut.
     pub summary: Option<String>,

@@ -16,7 +16,7 @@ use crate::line::LINE_VERSION;
 const CLOCK_SLACK_MS: i64 = 5_000;
 
 /// What is remembered of all lines.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Lines {
     pub count: u64,
     /// The seq of the line before.

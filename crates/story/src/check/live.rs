@@ -14,7 +14,7 @@ use crate::check::rules::Rule;
 use crate::line::read_event;
 
 /// What streams said of blocks that have not settled.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Live {
     /// By request, block, and whether it is thinking.
     texts: HashMap<(String, u64, bool), String>,

@@ -10,7 +10,7 @@ use herdbook_events::catalog::{
 use crate::check::checker::Checker;
 use crate::check::rules::Rule;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Model {
     pub open: BTreeMap<String, OpenRequest>,
     known: HashSet<String>,
@@ -26,7 +26,7 @@ pub(super) struct Model {
     pub last_failed: Option<Purpose>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct OpenRequest {
     pub seq: u64,
     purpose: Purpose,
@@ -41,7 +41,7 @@ pub(super) struct OpenRequest {
 }
 
 /// Where a request and the results of its tool uses stand.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Batch {
     pub start: u64,
     pub close: Option<u64>,

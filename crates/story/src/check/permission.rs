@@ -7,7 +7,7 @@ use herdbook_events::catalog::{PermissionDenied, PermissionGranted, PermissionRe
 use crate::check::checker::Checker;
 use crate::check::rules::Rule;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Permissions {
     /// Requests without an answer: the tool use and the seq.
     pub open: BTreeMap<String, (String, u64)>,

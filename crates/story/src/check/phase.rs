@@ -7,7 +7,7 @@ use herdbook_events::catalog::{
 use crate::check::checker::Checker;
 use crate::check::rules::Rule;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Phases {
     has_begun: bool,
     pub phase: Option<Phase>,

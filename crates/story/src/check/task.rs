@@ -5,7 +5,7 @@ use herdbook_events::catalog::{Purpose, StopReason, TaskCompleted, TaskVerificat
 use crate::check::checker::Checker;
 use crate::check::rules::Rule;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Tasks {
     /// How often the open task was asked to verify; nothing between tasks.
     rounds: Option<u64>,

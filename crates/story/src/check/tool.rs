@@ -10,7 +10,7 @@ use herdbook_events::catalog::{
 use crate::check::checker::Checker;
 use crate::check::rules::Rule;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Tools {
     pub open: BTreeMap<String, Tool>,
     /// Tool uses that ended, with a digest of the text that pruning put in their place.
@@ -25,7 +25,7 @@ pub(super) struct Tools {
     pub shutdown: u64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Tool {
     pub seq: u64,
     pub name: String,

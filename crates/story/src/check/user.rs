@@ -9,7 +9,7 @@ use herdbook_events::catalog::{
 use crate::check::checker::Checker;
 use crate::check::rules::Rule;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct User {
     /// Ids of texts that wait for a seam.
     queued: HashSet<String>,

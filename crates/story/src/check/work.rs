@@ -10,7 +10,7 @@ use herdbook_events::catalog::{
 use crate::check::checker::Checker;
 use crate::check::rules::Rule;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Work {
     /// Paths of `file.modified`.
     pub modified: HashSet<String>,
@@ -21,7 +21,7 @@ pub(super) struct Work {
     known_children: HashSet<String>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Process {
     pub seq: u64,
     pub pid: u64,
