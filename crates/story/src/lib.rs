@@ -11,6 +11,7 @@ pub mod history;
 mod items;
 pub mod line;
 mod print;
+pub mod reference;
 pub mod resume;
 pub mod template;
 

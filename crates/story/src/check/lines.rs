@@ -205,13 +205,16 @@ impl Checker {
                 self.found.add(Rule::E2, "id", "conflict: an earlier line has this id and says otherwise")
             }
             None => {
+                // Ids of what was imported carry the time at which it happened.
                 let is_ours = self.options.profile == Profile::Native && members.get("src").is_none();
-                if is_ours && self.lines.last_id.is_some_and(|last| id < last) {
-                    self.found.add(Rule::E9, "id", "is below the id of an earlier line");
+                if is_ours {
+                    if self.lines.last_id.is_some_and(|last| id < last) {
+                        self.found.add(Rule::E9, "id", "is below the id of an earlier line");
+                    }
+                    self.lines.last_id = self.lines.last_id.max(Some(id));
                 }
             }
         }
-        self.lines.last_id = self.lines.last_id.max(Some(id));
         true
     }
 }

@@ -9,6 +9,8 @@ mod mutations;
 #[cfg(test)]
 mod oracle;
 #[cfg(test)]
+mod reference;
+#[cfg(test)]
 mod resume;
 #[cfg(test)]
 mod rules;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use herdbook_story::{Checker, Finding, Options, Rule};
 use serde_json::{Value, json};
 
-use crate::shared::{OWN_EXAMPLE, OWN_WORKFLOW};
+use crate::shared::{self, OWN_EXAMPLE, OWN_WORKFLOW};
 use crate::writer::value;
 
 /// A change of one log.
@@ -325,6 +325,31 @@ fn each_change_is_reported_under_the_rule_that_names_it() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn lost_repeated_and_swapped_lines_are_named_anywhere() {
+    let theirs = shared::catalog("lost_repeated_and_swapped_lines_are_named_anywhere", "example.jsonl");
+    for log in [E, W].into_iter().chain(theirs.as_deref()) {
+        let count = log.lines().count();
+        for line in 1..count {
+            let at = line as u64;
+            let changes = [
+                (Drop(line), "E4", at + 1),
+                (Repeat(line), "E4", at),
+                (Repeat(line), "E2", at),
+                (RepeatAndNumber(line), "E2", at + 1),
+                (Swap(line), "E4", at + 1),
+                (SwapAndNumber(line), "E9", at + 1),
+            ];
+            for (change, rule, seq) in changes {
+                let found = findings(&changed(log, &change), Options::native());
+                let is_named =
+                    found.iter().any(|finding| finding.rule.as_str() == rule && finding.seq == seq);
+                assert!(is_named, "line {line}: {rule}: {found:?}");
+            }
+        }
+    }
 }
 
 #[test]

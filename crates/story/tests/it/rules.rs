@@ -73,6 +73,39 @@ fn the_examples_keep_every_rule() {
 }
 
 #[test]
+fn an_imported_log_may_name_other_tools_skip_steps_and_have_older_ids() {
+    let mut lines: Vec<String> =
+        OWN_EXAMPLE.lines().map(|line| line.replace("\"grep\"", "\"Grep\"")).collect();
+    // No word that the second tool use was approved or started, and an older id for its end.
+    lines.drain(10..12);
+    lines[10] = lines[10].replace("01KDVDND5J", "01KDVDNA00");
+    let lines: Vec<String> = lines
+        .iter()
+        .enumerate()
+        .map(|(at, line)| {
+            let (head, rest) = line.split_once("\"seq\":").unwrap();
+            let (_, rest) = rest.split_once(',').unwrap();
+            let line = format!("{head}\"seq\":{},{rest}", at + 1);
+            line.strip_suffix('}').unwrap().to_owned()
+                + ",\"src\":{\"host\":\"claude\"},\"crc\":\"00000000\"}"
+        })
+        .take(13)
+        .collect();
+    assert_eq!(
+        findings(&lines, Options::imported()),
+        ["seq 11: warning T4: type: completed without tool.started"]
+    );
+    assert_eq!(
+        findings(&lines, Options::native()),
+        [
+            "seq 7: error E8: toolName: is 'Grep', must be one of read, write, edit, grep, glob, bash, process, design, \
+             remember, symbols, refs",
+            "seq 11: error T4: type: completed without tool.started",
+        ]
+    );
+}
+
+#[test]
 fn a_wrong_number_is_named_once_and_the_log_goes_on() {
     let numbers = |wrong: &str| {
         let mut lines: Vec<String> = OWN_EXAMPLE.lines().map(str::to_owned).collect();
