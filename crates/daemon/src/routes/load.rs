@@ -5,10 +5,12 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use herdbook_events::Family;
 use herdbook_hosts::route::Route;
 use herdbook_machine::FileStamp;
+use herdbook_redact::clean_line;
 use rustix::fs::{CWD, Dir, FileType, Stat};
 use sha2::{Digest as _, Sha256};
 
@@ -94,6 +96,8 @@ pub fn load(config_dir: &Path, state_dir: &Path) -> Loaded {
 /// Remembers what was read, for as long as a `stat` says that it is the same.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
+    /// When the last look began, where somebody asks for that.
+    pub begun: Option<Instant>,
     routes: HashMap<PathBuf, Known>,
     trust: TrustFile,
 }
@@ -171,8 +175,11 @@ impl Walk {
             };
             match entry.file_name().to_str() {
                 Ok(name) if name.starts_with('.') || name.ends_with('~') || name.ends_with(".md") => {}
-                Ok(name) if name.chars().any(char::is_control) => {
-                    self.refuse(&path.join(name), "has control characters in its name: give it another");
+                Ok(name) if clean_line(name) != name => {
+                    self.refuse(
+                        &path.join(name),
+                        "has characters in its name that do not show: give it another",
+                    );
                 }
                 Ok(name) => self.entry(&folder, name, path.join(name), below),
                 Err(_) => {
