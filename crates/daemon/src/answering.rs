@@ -13,6 +13,7 @@ use herdbook_events::{CanonicalEvent, SessionKey};
 use herdbook_hosts::{Decision, HostTable, NativeEvent, Output, Projected, project, table};
 use herdbook_log::Durability;
 use herdbook_machine::Halt;
+use herdbook_redact::clip;
 use herdbook_wire::{Answer, Delivery};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinHandle, spawn_blocking};
@@ -36,6 +37,8 @@ const SAY_MS: u64 = 100;
 const SLACK_MS: u64 = 200;
 /// A decision that the journal has not taken by then is given all the same.
 const JOURNAL_TIME: Duration = Duration::from_millis(80);
+/// So much of each route's reason is written down beside what the host was told.
+const WHY_COLUMNS: usize = 4_096;
 /// Longer bodies are read on a thread that may wait.
 const SHORT_BYTES: usize = 64 << 10;
 
@@ -343,7 +346,7 @@ fn journalled(loaded: &LoadedRoute, ran: &Run) -> RouteRun {
         route: loaded.route.id.clone(),
         trusted: loaded.sha256.clone(),
         outcome: decision.map(|decision| decision.outcome.as_str()),
-        reason: decision.and_then(|decision| decision.reason.clone()),
+        reason: decision.and_then(|decision| Some(clip(decision.reason.as_deref()?, WHY_COLUMNS))),
         error: ran.answer.as_ref().err().cloned(),
         took_ms: milliseconds(ran.took),
     }

@@ -102,6 +102,24 @@ fn the_longest_call_passes_through_a_route_whether_it_reads_or_not() {
 }
 
 #[test]
+fn a_denial_among_more_words_than_an_answer_holds_is_told_and_kept() {
+    let home = Home::new();
+    let words = "long() { head -c 500000 /dev/zero | tr '\\0' x; }\n\
+                 printf '{\"outcome\":\"deny\",\"reason\":\"%s\",\"context\":\"%s\"}' \"$(long)\" \"$(long)\"";
+    for number in 1..=12 {
+        home.write(&format!("tool/before/{number}"), words, "");
+    }
+    home.trust();
+    let daemon = home.start();
+    let answer = printed(&told(&daemon, || tool_call("claude", "ls")));
+    assert_eq!(answer["hookSpecificOutput"]["permissionDecision"], "deny");
+    wait_until("the record", || !home.decisions().is_empty());
+    let decision = home.decisions().remove(0);
+    assert_eq!(decision["given"], "deny");
+    assert_eq!(decision["routes"][11]["reason"].as_str().unwrap().chars().count(), 4_096);
+}
+
+#[test]
 fn a_route_that_hangs_holds_up_nothing_else() {
     let home = Home::new();
     home.write("tool/before/hangs", "exec sleep 1000", "hosts = ['codex']\ntimeout_ms = 600000");
