@@ -231,7 +231,12 @@ fn describe(context: &mut Context<'_>, route: &LoadedRoute, copies: &Copies) -> 
     for words in abilities(route) {
         printer.line(&Line::new().own("  ").text(&words, Style::Plain))?;
     }
-    for note in ls::notes(route) {
+    let mut notes = route.route.brief_notes();
+    notes.extend(choose::cuts(&route.route));
+    if !notes.is_empty() {
+        printer.line(&Line::new().own("  not everywhere (why: herdbook route ls -v):"))?;
+    }
+    for note in notes {
         printer.line(&Line::new().own("    ").text(&note, Style::Dim))?;
     }
     Ok(seen)
