@@ -253,7 +253,7 @@ fn whole(printer: &mut Printer, text: Option<&str>) -> io::Result<()> {
     match text.lines().count().saturating_sub(SHOWN_LINES) {
         0 => Ok(()),
         more => {
-            let words = format!("… {} more", counted(more as u64, "line"));
+            let words = format!("… {} more: look at the file", counted(more as u64, "line"));
             printer.line(&Line::new().own("  | ").text(&words, Style::Dim))
         }
     }
