@@ -202,7 +202,10 @@ impl Walk {
             if Family::ALL.iter().any(|family| leads_to(&below, family.as_str())) {
                 self.folder(folder, name, &stat, path, &below);
             } else {
-                self.refuse(&path, format!("is no folder of routes: no family is called '{below}'"));
+                self.refuse(
+                    &path,
+                    format!("is no folder of routes: no family is called '{below}', see herdbook reference"),
+                );
             }
             return;
         }
@@ -234,7 +237,7 @@ impl Walk {
         safe::check(path, stat, Kind::Program)?;
         let toml_name = format!("{name}.toml");
         let toml_path = path.with_file_name(&toml_name);
-        let of_toml = |why: String| format!("has settings that are not used: {} {why}", toml_path.display());
+        let of_toml = |why: String| format!("is not run: {toml_name} {why}");
         let settings = safe::look(folder, &toml_name).map_err(of_toml)?;
         if let Some(stat) = &settings {
             safe::check(&toml_path, stat, Kind::File).map_err(of_toml)?;
@@ -250,8 +253,7 @@ impl Walk {
                 let id = format!("{}/{name}", family.as_str());
                 let route =
                     Route::parse(&id, family, toml.as_deref()).map_err(|error| of_toml(error.to_string()))?;
-                let faults: Vec<String> = route.faults().iter().map(ToString::to_string).collect();
-                let faults = (!faults.is_empty()).then(|| faults.join("; "));
+                let faults = route.refusal();
                 Known { program, settings, sha256, route, faults }
             }
         };

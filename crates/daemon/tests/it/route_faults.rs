@@ -16,13 +16,13 @@ use crate::support::{LONG, wait_until};
 
 /// Ways to fail, and how that is told.
 const FAULTS: &[(&str, &str)] = &[
-    ("exit 7", "ended with exit code 7"),
+    ("exit 7", "ended with exit code 7; where it has nothing to say it must be 0"),
     ("echo 'no such thing' >&2; exit 1", "ended with exit code 1: no such thing"),
     ("kill -9 $$", "was ended by signal 9"),
     ("echo nonsense", "printed what is no answer: "),
     ("echo '{\"outcome\":\"block\"}'", "printed what is no answer: "),
     ("echo '{\"decision\":\"deny\"}'", "printed what is no answer: "),
-    ("echo '{\"outcome\":\"allow\"}'", "it answered allow, which it may not"),
+    ("echo '{\"outcome\":\"allow\"}'", "answered allow, which it may not"),
     ("head -c 2097152 /dev/zero", "printed more than 1048576 bytes"),
     ("exec sleep 1000", "did not answer within 300 ms"),
     ("sleep 1000 & sleep 1000", "did not answer within 300 ms"),

@@ -112,7 +112,10 @@ fn what_others_could_have_written_or_nobody_can_run_is_refused_and_the_words_men
             "stop",
             format!("can be written by others (mode 0777): look through it, then chmod go-w {}", at("stop")),
         ),
-        ("tool/befor", "is no folder of routes: no family is called 'tool/befor'".to_owned()),
+        (
+            "tool/befor",
+            "is no folder of routes: no family is called 'tool/befor', see herdbook reference".to_owned(),
+        ),
         ("tool/before/gone.toml", "belongs to no route: there is no 'gone' beside it".to_owned()),
         ("tool/before/link", "is a symlink: put there what it leads to".to_owned()),
         (
@@ -132,8 +135,7 @@ fn what_others_could_have_written_or_nobody_can_run_is_refused_and_the_words_men
         (
             "tool/before/settings",
             format!(
-                "has settings that are not used: {toml} can be written by others (mode 0620): look through it, then \
-                 chmod go-w {toml}",
+                "is not run: settings.toml can be written by others (mode 0620): look through it, then chmod go-w {toml}",
                 toml = at("tool/before/settings.toml")
             ),
         ),
