@@ -3,7 +3,7 @@
 //! A decision names its call, so it needs no order: it is proof of that call and of no other. One about something that
 //! is over already changes nothing.
 
-use herdbook_events::SessionKey;
+use herdbook_events::{SessionKey, WaitKind};
 
 use crate::fold::same_tool;
 use crate::herd::Attention;
@@ -34,7 +34,10 @@ impl Attention {
             return Vec::new();
         };
         let denied = ruling == Ruling::Denied;
-        let is_about = |wait: &Wait| (denied || wait.is_blocking()) && wait.calls.iter().any(|id| id == call);
+        // A yes is no answer to a question, and no choice for a plan: their dialogs stay.
+        let wants_words = |wait: &Wait| matches!(wait.kind, WaitKind::Question | WaitKind::Plan);
+        let can_end = |wait: &Wait| denied || wait.is_blocking() && !wants_words(wait);
+        let is_about = |wait: &Wait| can_end(wait) && wait.calls.iter().any(|id| id == call);
         let asked = known.waits.iter().find(|wait| is_about(wait)).cloned();
         let was_open = known.open_tools.iter().any(|open| open.call == call);
         if denied {

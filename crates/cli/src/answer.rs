@@ -119,14 +119,17 @@ fn list(waits: Vec<Wait>, json: bool, context: &mut Context<'_>) -> Result<Exit,
     for wait in &held {
         context.printer.row(&row(wait))?;
     }
+    context.printer.say(&Line::new().own("answer one by its id: `herdbook approve ID`, `herdbook deny ID`"));
     Ok(Exit::Ok)
 }
 
 /// One wait in a line.
 fn row(wait: &Wait) -> Line {
-    let line = Line::new().text(&wait.id, Style::Bold).own("  ").text(&wait.session_id, Style::Name);
-    let line = line.own("  ").text(&age(now_ms().saturating_sub(wait.since_at)), Style::Plain);
-    line.own("  ").text(&brief(&wait.message), Style::Plain)
+    let line = Line::new().text(&wait.id, Style::Bold).own("  ");
+    let line = line.text(&age(now_ms().saturating_sub(wait.since_at)), Style::Plain);
+    // What is asked before who asks: in a narrow terminal the end is cut.
+    let line = line.own("  ").text(&brief(&wait.message), Style::Plain);
+    line.own("  ").text(&wait.session_id, Style::Name)
 }
 
 /// True where holding is switched on for any host.

@@ -13,8 +13,9 @@ use herdbook_events::{CanonicalEvent, SessionKey};
 use herdbook_hosts::{Decision, HostTable, NativeEvent, Output, Projected, project, table};
 use herdbook_log::Durability;
 use herdbook_machine::Halt;
+use herdbook_redact::clip;
 use herdbook_wire::{Answer, Delivery};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -36,6 +37,10 @@ const SAY_MS: u64 = 100;
 const SLACK_MS: u64 = 200;
 /// A decision that the journal has not taken by then is given all the same.
 const JOURNAL_TIME: Duration = Duration::from_millis(80);
+/// So much of each route's reason is written down beside what the host was told.
+const WHY_COLUMNS: usize = 4_096;
+/// Why a run has no answer where the code failed on it.
+const BROKE_DAEMON: &str = "made the daemon fail";
 /// Longer bodies are read on a thread that may wait.
 const SHORT_BYTES: usize = 64 << 10;
 
@@ -205,33 +210,41 @@ impl Answering {
         let About { event, table, native, .. } = about;
         let kept = Arc::clone(&self.kept);
         // What is run is what is trusted now, not what was a second ago.
+        let (answering, halt) = (Arc::clone(self), ending.halt.clone());
         let asked = spawn_blocking(move || {
             let routes = kept.look_again().matching(&event);
             let given: Arc<[u8]> =
                 routes.first().map(|first| input(&event, first.route.family).into()).unwrap_or_default();
-            (event, routes, given)
+            // Most calls have but one route: it is run right here.
+            let ran = match routes.as_slice() {
+                [only] => answering.places_now(only).map(|places| {
+                    let ran = within(only, (table, native), Arc::clone(&given), halt.as_ref(), until);
+                    drop(places);
+                    ran
+                }),
+                _ => None,
+            };
+            (event, routes, given, ran)
         });
-        let (event, routes, given) = asked.await.ok()?;
+        let (event, routes, given, ran) = asked.await.ok()?;
         if routes.is_empty() {
             return None;
         }
-        let running: Vec<_> = routes
-            .iter()
-            .map(|loaded| {
-                let run = Arc::clone(self).run(
-                    Arc::clone(loaded),
-                    (table, native),
-                    Arc::clone(&given),
-                    ending.clone(),
-                    until,
-                );
-                tokio::spawn(run)
-            })
-            .collect();
+        let running: Vec<_> = match ran {
+            Some(ran) => vec![Running::Over(ran)],
+            None => {
+                let run = |loaded: &Arc<LoadedRoute>| {
+                    let (loaded, given) = (Arc::clone(loaded), Arc::clone(&given));
+                    let run = Arc::clone(self).run(loaded, (table, native), given, ending.clone(), until);
+                    Running::Task(tokio::spawn(run))
+                };
+                routes.iter().map(run).collect()
+            }
+        };
         let mut decisions = Vec::new();
         let mut runs = Vec::new();
         for (loaded, running) in routes.iter().zip(running) {
-            let mut ran = running.await.unwrap_or_else(|_| Run::failed("made the daemon fail"));
+            let mut ran = running.over().await;
             let cut_short = ending.why().filter(|_| ran.answer.is_err());
             if let Some(cut_short) = cut_short {
                 ran.answer = Err(cut_short.to_owned());
@@ -277,31 +290,33 @@ impl Answering {
         ending: Ending,
         until: Instant,
     ) -> Run {
-        let until = until.checked_sub(Duration::from_millis(SAY_MS)).unwrap_or(until);
-        let own = Arc::clone(
-            lock(&self.places_of)
-                .entry(loaded.route.id.clone())
-                .or_insert_with(|| Arc::new(Semaphore::new(RUNS_OF_ONE))),
-        );
+        let own = self.places_of(&loaded);
         let places = async { (own.acquire_owned().await, Arc::clone(&self.places).acquire_owned().await) };
         let places = tokio::select! {
-            places = timeout_at(until, places) => places,
+            places = timeout_at(said_by(until), places) => places,
             () = ending.ended() => return Run::failed("was not run"),
         };
         let Ok(places) = places else {
             return Run::failed("was not run: too many routes ran at once");
         };
         let running = spawn_blocking(move || {
-            let own = Duration::from_millis(loaded.route.timeout_ms);
-            let limit = own.min(until.saturating_duration_since(Instant::now()));
-            let run = match limit.is_zero() {
-                true => Run::failed("was not run: no time was left"),
-                false => run(&loaded, row, given, limit, ending.halt.as_ref()),
-            };
+            let run = within(&loaded, row, given, ending.halt.as_ref(), until);
             drop(places);
             run
         });
-        running.await.unwrap_or_else(|_| Run::failed("made the daemon fail"))
+        running.await.unwrap_or_else(|_| Run::failed(BROKE_DAEMON))
+    }
+
+    fn places_of(&self, loaded: &LoadedRoute) -> Arc<Semaphore> {
+        let mut places = lock(&self.places_of);
+        let own = places.entry(loaded.route.id.clone());
+        Arc::clone(own.or_insert_with(|| Arc::new(Semaphore::new(RUNS_OF_ONE))))
+    }
+
+    /// Takes the places for a run, where they are free.
+    fn places_now(&self, loaded: &LoadedRoute) -> Option<[OwnedSemaphorePermit; 2]> {
+        let own = self.places_of(loaded).try_acquire_owned().ok()?;
+        Some([own, Arc::clone(&self.places).try_acquire_owned().ok()?])
     }
 
     /// Writes a decision down, before the host is told. Where that cannot be, the host is told all the same.
@@ -311,6 +326,42 @@ impl Answering {
             self.counters.unnoted.fetch_add(1, Ordering::Relaxed);
         }
     }
+}
+
+/// One run of a route, on its way.
+enum Running {
+    Over(Run),
+    Task(JoinHandle<Run>),
+}
+
+impl Running {
+    async fn over(self) -> Run {
+        match self {
+            Running::Over(run) => run,
+            Running::Task(task) => task.await.unwrap_or_else(|_| Run::failed(BROKE_DAEMON)),
+        }
+    }
+}
+
+/// Runs a route within its own limit and what is left of the host's time. The caller's thread waits.
+fn within(
+    loaded: &LoadedRoute,
+    row: (&HostTable, &NativeEvent),
+    given: Arc<[u8]>,
+    halt: Option<&Halt>,
+    until: Instant,
+) -> Run {
+    let own = Duration::from_millis(loaded.route.timeout_ms);
+    let limit = own.min(said_by(until).saturating_duration_since(Instant::now()));
+    match limit.is_zero() {
+        true => Run::failed("was not run: no time was left"),
+        false => run(loaded, row, given, limit, halt),
+    }
+}
+
+/// Routes must have answered by then.
+fn said_by(until: Instant) -> Instant {
+    until.checked_sub(Duration::from_millis(SAY_MS)).unwrap_or(until)
 }
 
 impl Waiting {
@@ -343,7 +394,7 @@ fn journalled(loaded: &LoadedRoute, ran: &Run) -> RouteRun {
         route: loaded.route.id.clone(),
         trusted: loaded.sha256.clone(),
         outcome: decision.map(|decision| decision.outcome.as_str()),
-        reason: decision.and_then(|decision| decision.reason.clone()),
+        reason: decision.and_then(|decision| Some(clip(decision.reason.as_deref()?, WHY_COLUMNS))),
         error: ran.answer.as_ref().err().cloned(),
         took_ms: milliseconds(ran.took),
     }

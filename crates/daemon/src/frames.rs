@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use herdbook_engine::Input;
+use herdbook_engine::{Decided, Input};
 use herdbook_log::Durability;
 use herdbook_wire::frame::{self, HEADER_BYTES, Header};
 use herdbook_wire::limits::{ANSWER_MS, SOCKET_BODY_BYTES};
@@ -45,6 +45,7 @@ pub(crate) async fn serve(
     place: OwnedSemaphorePermit,
 ) -> io::Result<()> {
     let read = timeout(READ_TIME, read_delivery(&mut stream)).await;
+    let mut unnoted = None;
     let answer = match read {
         Err(_) => return Ok(()),
         Ok(Ok(delivery)) => {
@@ -60,13 +61,17 @@ pub(crate) async fn serve(
                         Some(question) => {
                             ask(&mut stream, &app.answering, question, held_ms, stop.clone()).await?
                         }
-                        None => Some(Asked { answer: Answer::Done, patient_until: None }),
+                        None => Some(Asked::done(None)),
                     };
                     // The hook hung up.
-                    let Some(Asked { answer, patient_until }) = asked else { return Ok(()) };
+                    let Some(Asked { answer, patient_until, passed }) = asked else { return Ok(()) };
+                    unnoted = passed;
                     if let (Answer::Done, Some(subject)) = (&answer, subject)
                         && let Some(held) = app.holds.begin(&core, subject, patient_until).await
                     {
+                        if let Some(passed) = unnoted {
+                            app.answering.note(passed).await;
+                        }
                         return hold(stream, app, held, stop, place).await;
                     }
                     answer
@@ -80,7 +85,13 @@ pub(crate) async fn serve(
         // Another version, or bytes this build cannot read: the spool keeps them for one that can.
         Ok(Err(_)) => Answer::Spool,
     };
-    finish(stream, &answer).await
+    let sent = send(&mut stream, &answer).await;
+    // Who is told nothing need not wait for what is written about it.
+    if let Some(passed) = unnoted {
+        app.answering.note(passed).await;
+    }
+    sent?;
+    close(stream).await
 }
 
 /// Holds a hook until its wait is over or was answered.
@@ -100,7 +111,8 @@ async fn hold(
     match app.holds.wait(&mut held, &mut stream, &mut stop).await {
         holds::Ending::Over => {
             asked?;
-            finish(stream, &Answer::Done).await
+            send(&mut stream, &Answer::Done).await?;
+            close(stream).await
         }
         holds::Ending::Tell(bytes, told) => {
             let sent = send(&mut stream, &Answer::Decision(bytes)).await;
@@ -111,8 +123,7 @@ async fn hold(
     }
 }
 
-async fn finish(mut stream: UnixStream, answer: &Answer) -> io::Result<()> {
-    send(&mut stream, answer).await?;
+async fn close(mut stream: UnixStream) -> io::Result<()> {
     stream.shutdown().await?;
     // Closing with bytes unread would reset the connection, and the hook could lose the answer.
     let rest =
@@ -148,6 +159,14 @@ async fn take(delivery: Delivery, core: &Core, within: Duration) -> Taken {
 struct Asked {
     answer: Answer,
     patient_until: Option<Instant>,
+    /// A decision that tells the host nothing, to be written down once it was answered.
+    passed: Option<Decided>,
+}
+
+impl Asked {
+    fn done(patient_until: Option<Instant>) -> Asked {
+        Asked { answer: Answer::Done, patient_until, passed: None }
+    }
 }
 
 /// Lets the hook wait where somebody may answer the call, and returns what it is told then; nothing where it hung up.
@@ -162,7 +181,6 @@ async fn ask(
     let held_ms = u32::try_from(held_ms).unwrap_or(u32::MAX);
     let most_ms = answering.most_ms(&question).max(held_ms);
     let patience = |ms: u32| Some(Instant::now() + Duration::from_millis(ms.into()));
-    let done = |patient_until| Asked { answer: Answer::Done, patient_until };
     let mut patient_until = None;
     let mut reading = std::pin::pin!(answering.waiting(question));
     let soon = timeout(READING_TIME, &mut reading).await;
@@ -175,7 +193,7 @@ async fn ask(
         Ok(waiting) => waiting,
         Err(_) => reading.await,
     };
-    let Some(waiting) = waiting else { return Ok(Some(done(patient_until))) };
+    let Some(waiting) = waiting else { return Ok(Some(Asked::done(patient_until))) };
     if !is_asked {
         let wait_ms = waiting.wait_ms().max(held_ms);
         patient_until = patience(wait_ms);
@@ -201,9 +219,12 @@ async fn ask(
             deciding.await
         }
     };
-    let Some(Verdict { decided, answer }) = verdict else { return Ok(Some(done(patient_until))) };
+    let Some(Verdict { decided, answer }) = verdict else { return Ok(Some(Asked::done(patient_until))) };
+    if decided.told.is_none() {
+        return Ok(Some(Asked { answer, patient_until, passed: Some(decided) }));
+    }
     answering.note(decided).await;
-    Ok(Some(Asked { answer, patient_until }))
+    Ok(Some(Asked { answer, patient_until, passed: None }))
 }
 
 /// Comes back when the other side has closed, or only its own way out: hooks do neither while they wait.

@@ -43,6 +43,11 @@ impl Outcome {
     }
 }
 
+/// Of a reason and of context so much is told: what many routes say must fit into one answer to the hook (8 MiB), also
+/// where every letter is written as six.
+const REASON_BYTES: usize = 64 << 10;
+const CONTEXT_BYTES: usize = 512 << 10;
+
 /// What a route answers, or several together.
 #[derive(Clone, Debug, Default)]
 pub struct Decision {
@@ -89,19 +94,28 @@ impl Decision {
     }
 
     /// Makes one of several, in their order: the strictest outcome with its reasons, all contexts, and the first other
-    /// input of those whose outcome won.
+    /// input of those whose outcome won. Too long a reason or context is cut: the outcome must not be lost with it.
     pub fn fold(decisions: impl IntoIterator<Item = Decision>) -> Decision {
         let decisions: Vec<Decision> = decisions.into_iter().collect();
         let outcome = decisions.iter().map(|one| one.outcome).max().unwrap_or_default();
         let won = || decisions.iter().filter(|one| one.outcome == outcome);
-        let join = |texts: Vec<&str>| (!texts.is_empty()).then(|| texts.join("\n"));
+        let join = |texts: Vec<&str>, most| (!texts.is_empty()).then(|| cut(texts.join("\n"), most));
         Decision {
             outcome,
-            reason: join(won().filter_map(|one| one.reason.as_deref()).collect()),
-            context: join(decisions.iter().filter_map(|one| one.context.as_deref()).collect()),
+            reason: join(won().filter_map(|one| one.reason.as_deref()).collect(), REASON_BYTES),
+            context: join(decisions.iter().filter_map(|one| one.context.as_deref()).collect(), CONTEXT_BYTES),
             updated_input: won().find_map(|one| one.updated_input.clone()),
         }
     }
+}
+
+/// Cuts a text that is longer than so many bytes.
+fn cut(mut text: String, most: usize) -> String {
+    if text.len() > most {
+        text.truncate(text.floor_char_boundary(most));
+        text.push('…');
+    }
+    text
 }
 
 /// What a host is told, and how.
@@ -213,5 +227,21 @@ mod tests {
         assert_eq!(fold(&["", allow]).outcome, Outcome::Allow);
         let nothing = fold(&[]);
         assert_eq!((nothing.outcome, nothing.reason, nothing.context), (Outcome::Continue, None, None));
+    }
+
+    #[test]
+    fn what_many_say_at_length_is_cut_and_what_they_decided_stays() {
+        let long = Decision {
+            outcome: Outcome::Deny,
+            reason: Some("é".repeat(500_000)),
+            context: Some("\u{1}".repeat(900_000)),
+            updated_input: None,
+        };
+        let folded = Decision::fold(vec![long; 12]);
+        assert_eq!(folded.outcome, Outcome::Deny);
+        let (reason, context) = (folded.reason.unwrap(), folded.context.unwrap());
+        assert_eq!((reason.chars().count(), reason.ends_with("é…")), ((32 << 10) + 1, true));
+        assert_eq!(context.chars().count(), (512 << 10) + 1);
+        assert!(serde_json::to_string(&[&reason, &context]).unwrap().len() < 4 << 20);
     }
 }

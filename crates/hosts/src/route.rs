@@ -1,6 +1,8 @@
 //! Routes: scripts of the human's that see events of one family, and may answer. What is written beside one, and what of
 //! it each host can be told.
 
+mod notes;
+
 use std::fmt;
 use std::ops::RangeInclusive;
 
@@ -68,7 +70,7 @@ impl fmt::Display for RouteFault {
         let RouteFault { host, event, wants, refusal } = self;
         write!(
             formatter,
-            "{wants}: {host} cannot be told that at {event}: {}; the nearest is {}, or name other hosts",
+            "{wants}: {host} cannot be told that at {event}: {}; the nearest is {}",
             refusal.why, refusal.nearest
         )
     }
@@ -108,7 +110,9 @@ impl Route {
             RouteError { line: 1 + before.filter(|byte| **byte == b'\n').count(), what }
         };
         let written: Written = toml::from_str(text).map_err(|error| {
-            at((error.span().map_or(0, |span| span.start), error.message().replace('\n', " ")))
+            let what = error.message().replace('\n', " ").replace("expected i64", "expected a whole number");
+            let what = what.replace("expected a sequence", "expected a list in [ ]");
+            at((error.span().map_or(0, |span| span.start), what))
         })?;
         let may = written.may.map(|words| words.into_iter().map(answer).collect()).transpose();
         Ok(Route {
@@ -141,33 +145,16 @@ impl Route {
         faults
     }
 
-    /// Returns, one line each, what of its usual answers a host cannot be told at an event, and what becomes of it.
-    pub fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
-        for (table, event) in
-            self.tables().flat_map(|table| table.routed(self.family).map(move |event| (table, event)))
-        {
-            for answer in self.answers() {
-                let Err(refusal) = table.answer(event, *answer) else { continue };
-                if *answer == Answer::Allow && self.allows_by_rewriting(table, event) {
-                    continue;
-                }
-                let becomes = match (answer, refusal.nearest) {
-                    (Answer::Ask | Answer::Deny, Nearest::Answer(other)) => {
-                        format!("becomes {}", other.as_str())
-                    }
-                    _ => "is left out".to_owned(),
-                };
-                notes.push(format!(
-                    "{} {}: {} {becomes}: {}",
-                    table.host,
-                    event.name,
-                    answer.as_str(),
-                    refusal.why
-                ));
-            }
+    /// Returns in words why it is refused, and the hosts at which it would not be; none where it may run.
+    pub fn refusal(&self) -> Option<String> {
+        let faults = self.faults();
+        let mut words: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        let is_able = |host: &&str| faults.iter().all(|fault| fault.host != *host);
+        let able: Vec<&str> = self.tables().map(|table| table.host).filter(is_able).collect();
+        if !able.is_empty() {
+            words.push(format!("all of it works with hosts = {able:?}"));
         }
-        notes
+        (!faults.is_empty()).then(|| words.join("; "))
     }
 
     /// True when it runs at events of a host.
@@ -198,7 +185,7 @@ impl Route {
         for answer in [outcome, context, input].into_iter().flatten() {
             if !self.answers().contains(&answer) {
                 let word = answer.as_str();
-                return Err(format!("it answered {word}, which it may not: its toml has no {word} in may"));
+                return Err(format!("answered {word}, which it may not: may of its toml has no \"{word}\""));
             }
         }
         if let (Some(input), Ok(can)) = (&decision.updated_input, table.answer(event, Answer::UpdatedInput)) {

@@ -130,8 +130,12 @@ fn switch(
         return Err(Problem::NotInstalled { host: table.host, title: table.title });
     }
     let waiting = Waiting::read(&context.env)?.with_holds(new.clone());
-    show::host(context.printer, table.host, &words(table, hold, &waiting.at(table)));
     let is_same = old == new && !refit::is_unfit(&context.env, table, &waiting)?;
+    if is_same && hold.is_none() {
+        show::host(context.printer, table.host, "off already");
+        return Ok(Exit::Ok);
+    }
+    show::host(context.printer, table.host, &words(table, hold, &waiting.at(table)));
     if !is_same && !yes && !agrees(context.printer)? {
         return Err(Problem::Declined);
     }
@@ -192,7 +196,7 @@ fn show_all(context: &mut Context<'_>, json: bool) -> Result<Exit, Problem> {
             Some(hold_ms) => line
                 .styled("on", Style::Good)
                 .text(&format!(", up to {} at {}", span(hold_ms.into()), shown.event), Style::Plain),
-            None => line.own("off"),
+            None => line.own("off; `herdbook hold on` switches it on"),
         };
         if shown.on && !shown.fits {
             line = line

@@ -110,7 +110,7 @@ fn entries_follow_the_routes_that_are_trusted() {
         "  its settings:\n  | hosts = [\"claude\", \"codex\"]\n",
         "  it sees tool/before of claude, codex\n  it may answer deny, ask, context\n",
         "  it has 1m; when it fails, it lets the host go on\n",
-        "codex PreToolUse: ask becomes deny: ",
+        "    ask becomes deny at codex\n",
     ] {
         assert!(ran.stdout.contains(words), "{}", ran.stdout);
     }
@@ -211,7 +211,7 @@ fn what_cannot_be_a_route_is_told_with_the_reason() {
         "~/.config/herdbook/routes/tool/before/link is a symlink: put there what it leads to"
     );
     assert!(
-        lines[4].starts_with("~/.config/herdbook/routes/tool/before/wrong has settings that"),
+        lines[4].starts_with("~/.config/herdbook/routes/tool/before/wrong is not run: wrong.toml"),
         "{}",
         lines[4]
     );
@@ -290,7 +290,7 @@ fn a_hold_takes_its_time_in_every_file_and_gives_it_back() {
     machine.done(&["install", "claude", "--yes"]);
     machine.done(&["install", "claude", "--yes", "--project", "home/project"]);
     let before = [fs::read(&settings).unwrap(), fs::read(&project).unwrap()];
-    assert_eq!(machine.done(&["hold"]).stdout, "claude  off\n");
+    assert_eq!(machine.done(&["hold"]).stdout, "claude  off; `herdbook hold on` switches it on\n");
     let ran = machine.run(&["hold", "on", "codex", "--yes"]);
     assert_eq!(ran.code, 1);
     let words = "error: permission requests of codex cannot be answered from elsewhere: Codex shows its dialog only after its \
@@ -324,6 +324,7 @@ fn a_hold_takes_its_time_in_every_file_and_gives_it_back() {
     machine.done(&["hold", "on", "--for", "90s", "--yes"]);
     assert_eq!(timeout(&project, "PermissionRequest"), json!(92));
     machine.done(&["hold", "off", "--yes"]);
+    assert_eq!(machine.done(&["hold", "off"]).stderr, "claude    off already\n");
     assert_eq!([fs::read(&settings).unwrap(), fs::read(&project).unwrap()], before);
     assert!(!machine.state_file("hold.json").exists() && machine.limits().is_none());
 }
@@ -414,8 +415,21 @@ fn a_route_that_fails_says_how_and_what_is_told_then() {
     );
     let ran = machine.run(&["route", "test", "open"]);
     assert_eq!(ran.code, 1);
-    let words = "\n  failed: it ended with exit code 3: oops\n  printed half\n  the host is told nothing and goes by its own rules\n";
+    let words = "\n  failed: it ended with exit code 3: oops\n  printed half\n  stderr | oops\n  the host is told nothing and goes by its own rules\n";
     assert!(ran.stdout.ends_with(words), "{}", ran.stdout);
+    assert_eq!(ran.stderr, "note: it is new and not run yet: herdbook route trust tool/before/open\n");
+    for (program, words) in [
+        (
+            "#!/no/such/shell\n",
+            "it could not be started: the program that its first line names is not there\n",
+        ),
+        ("exit 0\n", "it could not be started: its first line must be one such as #!/bin/sh\n"),
+        ("#!/bin/sh\nexit 1\n", "it ended with exit code 1; where it has nothing to say it must be 0\n"),
+    ] {
+        machine.put_route("tool/before/odd", program, None);
+        let ran = machine.run(&["route", "test", "odd", "--host", "claude"]);
+        assert!(ran.stdout.contains(words), "{program}: {}", ran.stdout);
+    }
     let ran = machine.run(&["route", "test", "closed", "--json"]);
     let shown: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!((ran.code, &shown["runs"]), (1, &json!(true)), "the made-up call is of its tool: {shown}");
@@ -449,7 +463,7 @@ fn the_daemon_tells_when_routes_ran_and_how_they_failed() {
     assert_eq!(counted["failed"], 1, "{counted}");
     let ran = machine.done(&["route", "ls"]);
     assert!(
-        ran.stdout.contains("stop/broken: failed when it ran last: it ended with exit code 3\n"),
+        ran.stdout.contains("stop/broken: failed when it ran last: it ended with exit code 3; where it has nothing to say it must be 0\n"),
         "{}",
         ran.stdout
     );

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use herdbook_events::CanonicalEvent;
 use tokio::sync::watch;
@@ -70,8 +70,14 @@ impl Kept {
     /// Looks again. It waits for the disk.
     pub(crate) fn look_again(&self) -> Arc<Found> {
         let Some((config_dir, state_dir)) = &self.places else { return self.found() };
+        let asked = Instant::now();
         // Looks are one after another, so that an older one never takes the place of a later.
         let mut cache = lock(&self.cache);
+        // Of many that ask at once all but the first are told by one look.
+        if cache.begun.is_some_and(|begun| begun > asked) {
+            return self.found();
+        }
+        cache.begun = Some(Instant::now());
         let loaded = cache.load(config_dir, state_dir);
         let active = loaded.routes.iter().filter(|loaded| loaded.state == RouteState::Active);
         let active: Vec<_> = active.map(|loaded| Arc::new(loaded.clone())).collect();
@@ -98,4 +104,20 @@ pub(crate) async fn follow(kept: Arc<Kept>, stop: watch::Receiver<bool>) {
         }
     };
     until_stopped(look, stop).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waited_for_a_look_that_began_after_he_asked_needs_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = Kept::new(Some(folder.path().join("config")), folder.path().join("state"));
+        let first = kept.found();
+        let second = kept.look_again();
+        assert!(!Arc::ptr_eq(&first, &second), "the first one began before");
+        lock(&kept.cache).begun = Some(Instant::now() + Duration::from_secs(600));
+        assert!(Arc::ptr_eq(&second, &kept.look_again()));
+    }
 }

@@ -5,10 +5,12 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use herdbook_events::Family;
 use herdbook_hosts::route::Route;
 use herdbook_machine::FileStamp;
+use herdbook_redact::clean_line;
 use rustix::fs::{CWD, Dir, FileType, Stat};
 use sha2::{Digest as _, Sha256};
 
@@ -94,6 +96,8 @@ pub fn load(config_dir: &Path, state_dir: &Path) -> Loaded {
 /// Remembers what was read, for as long as a `stat` says that it is the same.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
+    /// When the last look began, where somebody asks for that.
+    pub begun: Option<Instant>,
     routes: HashMap<PathBuf, Known>,
     trust: TrustFile,
 }
@@ -171,8 +175,11 @@ impl Walk {
             };
             match entry.file_name().to_str() {
                 Ok(name) if name.starts_with('.') || name.ends_with('~') || name.ends_with(".md") => {}
-                Ok(name) if name.chars().any(char::is_control) => {
-                    self.refuse(&path.join(name), "has control characters in its name: give it another");
+                Ok(name) if clean_line(name) != name => {
+                    self.refuse(
+                        &path.join(name),
+                        "has characters in its name that do not show: give it another",
+                    );
                 }
                 Ok(name) => self.entry(&folder, name, path.join(name), below),
                 Err(_) => {
@@ -195,7 +202,10 @@ impl Walk {
             if Family::ALL.iter().any(|family| leads_to(&below, family.as_str())) {
                 self.folder(folder, name, &stat, path, &below);
             } else {
-                self.refuse(&path, format!("is no folder of routes: no family is called '{below}'"));
+                self.refuse(
+                    &path,
+                    format!("is no folder of routes: no family is called '{below}', see herdbook reference"),
+                );
             }
             return;
         }
@@ -227,7 +237,7 @@ impl Walk {
         safe::check(path, stat, Kind::Program)?;
         let toml_name = format!("{name}.toml");
         let toml_path = path.with_file_name(&toml_name);
-        let of_toml = |why: String| format!("has settings that are not used: {} {why}", toml_path.display());
+        let of_toml = |why: String| format!("is not run: {toml_name} {why}");
         let settings = safe::look(folder, &toml_name).map_err(of_toml)?;
         if let Some(stat) = &settings {
             safe::check(&toml_path, stat, Kind::File).map_err(of_toml)?;
@@ -243,8 +253,7 @@ impl Walk {
                 let id = format!("{}/{name}", family.as_str());
                 let route =
                     Route::parse(&id, family, toml.as_deref()).map_err(|error| of_toml(error.to_string()))?;
-                let faults: Vec<String> = route.faults().iter().map(ToString::to_string).collect();
-                let faults = (!faults.is_empty()).then(|| faults.join("; "));
+                let faults = route.refusal();
                 Known { program, settings, sha256, route, faults }
             }
         };

@@ -1,5 +1,6 @@
 //! One run of a route.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,6 +21,8 @@ const WORDS_COLUMNS: usize = 200;
 pub struct Run {
     /// What it printed, where it ended by itself.
     pub printed: Vec<u8>,
+    /// What it said of its faults on stderr, where it ended by itself.
+    pub stderr: Vec<u8>,
     /// What it answered, checked against what it may; or how it failed, in words that go on after its name.
     pub answer: Result<Decision, String>,
     /// How long it took.
@@ -29,7 +32,7 @@ pub struct Run {
 impl Run {
     /// A run that could not even begin.
     pub(crate) fn failed(why: &str) -> Run {
-        Run { printed: Vec::new(), answer: Err(why.to_owned()), took: Duration::ZERO }
+        Run { printed: Vec::new(), stderr: Vec::new(), answer: Err(why.to_owned()), took: Duration::ZERO }
     }
 }
 
@@ -54,7 +57,7 @@ pub fn run(
             Decision::read(stdout).map_err(|why| format!("printed what is no answer: {}", words(&why)))
         })
         .and_then(|decision| loaded.route.admit(table, event, decision).map_err(|why| words(&why)));
-    Run { printed: output.stdout, answer, took }
+    Run { printed: output.stdout, stderr: output.stderr, answer, took }
 }
 
 impl LoadedRoute {
@@ -83,15 +86,31 @@ fn ended(program: &Path, input: Arc<[u8]>, limit: Duration, halt: Option<&Halt>)
         RunError::TimedOut { after_ms, .. } => format!("did not answer within {after_ms} ms"),
         RunError::TooMuch { limit, .. } => format!("printed more than {limit} bytes"),
         RunError::Halted { .. } => "was ended before it answered".to_owned(),
-        RunError::Start { source, .. } => format!("could not be started: {source}"),
+        RunError::Start { source, .. } => unstarted(&source),
         RunError::Io { source, .. } => format!("could not be talked to: {source}"),
     })
+}
+
+/// Why it could not be started, in words of its first line where that is at fault.
+fn unstarted(source: &io::Error) -> String {
+    let is_no_program = source.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error());
+    match source.kind() {
+        io::ErrorKind::NotFound => {
+            "could not be started: the program that its first line names is not there".to_owned()
+        }
+        _ if is_no_program => "could not be started: its first line must be one such as #!/bin/sh".to_owned(),
+        _ => format!("could not be started: {source}"),
+    }
 }
 
 /// What it printed, where it ended well.
 fn printed(output: &Output) -> Result<&[u8], String> {
     let ended = match (output.code, output.signal) {
         (Some(0), _) => return Ok(&output.stdout),
+        // As a shell's `grep … && echo …` does where there is nothing to find.
+        (Some(code), _) if output.stdout.is_empty() && output.stderr.is_empty() => {
+            return Err(format!("ended with exit code {code}; where it has nothing to say it must be 0"));
+        }
         (Some(code), _) => format!("ended with exit code {code}"),
         (None, Some(signal)) => format!("was ended by signal {signal}"),
         (None, None) => "did not end by itself".to_owned(),

@@ -16,13 +16,13 @@ use crate::support::{LONG, wait_until};
 
 /// Ways to fail, and how that is told.
 const FAULTS: &[(&str, &str)] = &[
-    ("exit 7", "ended with exit code 7"),
+    ("exit 7", "ended with exit code 7; where it has nothing to say it must be 0"),
     ("echo 'no such thing' >&2; exit 1", "ended with exit code 1: no such thing"),
     ("kill -9 $$", "was ended by signal 9"),
     ("echo nonsense", "printed what is no answer: "),
     ("echo '{\"outcome\":\"block\"}'", "printed what is no answer: "),
     ("echo '{\"decision\":\"deny\"}'", "printed what is no answer: "),
-    ("echo '{\"outcome\":\"allow\"}'", "it answered allow, which it may not"),
+    ("echo '{\"outcome\":\"allow\"}'", "answered allow, which it may not"),
     ("head -c 2097152 /dev/zero", "printed more than 1048576 bytes"),
     ("exec sleep 1000", "did not answer within 300 ms"),
     ("sleep 1000 & sleep 1000", "did not answer within 300 ms"),
@@ -99,6 +99,24 @@ fn the_longest_call_passes_through_a_route_whether_it_reads_or_not() {
         assert_eq!(ran.answer.unwrap().outcome, Outcome::Continue);
     }
     assert_eq!(std::fs::read_to_string(home.at("count")).unwrap().trim(), (16 << 20).to_string());
+}
+
+#[test]
+fn a_denial_among_more_words_than_an_answer_holds_is_told_and_kept() {
+    let home = Home::new();
+    let words = "long() { head -c 500000 /dev/zero | tr '\\0' x; }\n\
+                 printf '{\"outcome\":\"deny\",\"reason\":\"%s\",\"context\":\"%s\"}' \"$(long)\" \"$(long)\"";
+    for number in 1..=12 {
+        home.write(&format!("tool/before/{number}"), words, "");
+    }
+    home.trust();
+    let daemon = home.start();
+    let answer = printed(&told(&daemon, || tool_call("claude", "ls")));
+    assert_eq!(answer["hookSpecificOutput"]["permissionDecision"], "deny");
+    wait_until("the record", || !home.decisions().is_empty());
+    let decision = home.decisions().remove(0);
+    assert_eq!(decision["given"], "deny");
+    assert_eq!(decision["routes"][11]["reason"].as_str().unwrap().chars().count(), 4_096);
 }
 
 #[test]

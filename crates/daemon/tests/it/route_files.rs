@@ -98,6 +98,13 @@ fn what_others_could_have_written_or_nobody_can_run_is_refused_and_the_words_men
     fs::set_permissions(at("stop"), Permissions::from_mode(0o777)).unwrap();
     fs::create_dir_all(at("session")).unwrap();
     symlink(at("tool/before"), at("session/start")).unwrap();
+    // Each would show as `tool/before/x`.
+    for hidden in ["x\u{1b}[31m", "x\n", "x\u{202e}", "\u{200b}x"] {
+        let path = home.write(&format!("tool/before/{hidden}"), SCRIPT, 0o700);
+        let why = "has characters in its name that do not show: give it another";
+        assert!(home.load().refused.iter().any(|refused| refused.path == path && refused.why == why));
+        fs::remove_file(path).unwrap();
+    }
     let expected = [
         ("real", "lies in no family's folder, such as tool/before: move it into one".to_owned()),
         ("session/start", "is a symlink: put there what it leads to".to_owned()),
@@ -105,7 +112,10 @@ fn what_others_could_have_written_or_nobody_can_run_is_refused_and_the_words_men
             "stop",
             format!("can be written by others (mode 0777): look through it, then chmod go-w {}", at("stop")),
         ),
-        ("tool/befor", "is no folder of routes: no family is called 'tool/befor'".to_owned()),
+        (
+            "tool/befor",
+            "is no folder of routes: no family is called 'tool/befor', see herdbook reference".to_owned(),
+        ),
         ("tool/before/gone.toml", "belongs to no route: there is no 'gone' beside it".to_owned()),
         ("tool/before/link", "is a symlink: put there what it leads to".to_owned()),
         (
@@ -125,8 +135,7 @@ fn what_others_could_have_written_or_nobody_can_run_is_refused_and_the_words_men
         (
             "tool/before/settings",
             format!(
-                "has settings that are not used: {toml} can be written by others (mode 0620): look through it, then \
-                 chmod go-w {toml}",
+                "is not run: settings.toml can be written by others (mode 0620): look through it, then chmod go-w {toml}",
                 toml = at("tool/before/settings.toml")
             ),
         ),

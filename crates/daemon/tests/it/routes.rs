@@ -106,7 +106,10 @@ fn several_routes_answer_as_one_and_the_journal_names_each() {
     let names: Vec<_> = (0..4).map(|at| ran(at, "route")).collect();
     assert_eq!(names, ["tool/before/a", "tool/before/b", "tool/before/c", "tool/before/d"]);
     assert_eq!((ran(1, "outcome"), ran(1, "reason")), (json!("deny"), json!("from b")));
-    assert_eq!((ran(3, "outcome"), ran(3, "error")), (Value::Null, json!("ended with exit code 3")));
+    assert_eq!(
+        (ran(3, "outcome"), ran(3, "error")),
+        (Value::Null, json!("ended with exit code 3; where it has nothing to say it must be 0"))
+    );
     assert_eq!(ran(0, "trusted").as_str().unwrap().len(), 64);
     let journal = home.scratch.journal();
     let seq = |kind: &str| journal.iter().find(|line| line.kind == kind).unwrap().seq;

@@ -196,7 +196,7 @@ fn labels_do_not_grow_with_the_work_and_foreign_names_cannot_forge_a_line() {
     assert_eq!(series(), before);
     session("a\"} 7\nherdbook_forged 1\\", 1);
     let named: Vec<String> = series().into_iter().filter(|name| name.contains("forged")).collect();
-    assert_eq!(named.len(), 4, "{named:?}");
+    assert_eq!(named.len(), 5, "{named:?}");
     assert!(named.iter().all(|name| name.starts_with("herdbook_hook_")), "{named:?}");
 }
 

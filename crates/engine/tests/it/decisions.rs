@@ -184,6 +184,24 @@ fn a_question_that_its_call_and_its_request_ask_is_answered_by_a_decision_about_
 }
 
 #[test]
+fn a_yes_answers_no_question_and_no_plan() {
+    for (tool, state) in [("AskUserQuestion", "stuck/question"), ("ExitPlanMode", "stuck/plan")] {
+        let ask = format!(r#""tool_name":"{tool}","tool_input":{{}}"#);
+        let mut herd = Herd::new();
+        herd.claude("1", "UserPromptSubmit", r#""prompt":"x""#);
+        herd.claude("1", "PreToolUse", &format!(r#"{ask},"tool_use_id":"t1""#));
+        herd.claude("1", "PermissionRequest", &ask);
+        for delivery in [2, 3] {
+            herd.decide(delivery, SESSION, "allow", route());
+            assert_eq!(herd.state(SESSION), state, "its dialog stays");
+        }
+        // Another input beside the yes may have answered it: then the tool is over at once.
+        herd.claude("1", "PostToolUse", &format!(r#"{ask},"tool_use_id":"t1","tool_response":1"#));
+        assert_eq!(herd.state(SESSION), "working");
+    }
+}
+
+#[test]
 fn a_call_that_was_denied_before_it_ran_is_over() {
     let agent = r#""tool_name":"Agent","tool_input":{"prompt":"x"},"tool_use_id":"t1""#;
     for (outcome, state) in [("deny", "stuck/turn_end"), ("allow", "working")] {

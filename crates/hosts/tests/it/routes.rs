@@ -76,12 +76,12 @@ fn faults_are_named_with_their_line_and_what_may_stand_there() {
             "line 2: may: 'block' is none of allow, ask, deny, context, updatedInput",
         ),
         (Family::Stop, "\n\ntimeout_ms = 99", "line 3: timeout_ms: must be from 100 to 600000"),
-        (Family::Stop, "timeout_ms = '3'", "line 1: invalid type: string \"3\", expected i64"),
+        (Family::Stop, "timeout_ms = '3'", "line 1: invalid type: string \"3\", expected a whole number"),
         (Family::Stop, "timeout_ms = -1", "line 1: timeout_ms: must be from 100 to 600000"),
         (Family::Stop, "timeout_ms = 9223372036854775808", "line 1: "),
-        (Family::Stop, "hosts = 'claude'", "line 1: invalid type: string \"claude\", expected a sequence"),
+        (Family::Stop, "hosts = 'claude'", "line 1: invalid type: string \"claude\", expected a list in [ ]"),
         (Family::Stop, "may = ['deny']\nfail = 'open'\nmay = ['ask']", "line 3: duplicate key"),
-        (Family::ToolBefore, "[tools]\nname = 'Bash'", "line 1: invalid type: map, expected a sequence"),
+        (Family::ToolBefore, "[tools]\nname = 'Bash'", "line 1: invalid type: map, expected a list in [ ]"),
         (Family::Stop, "fail = 'ajar'", "line 1: unknown variant `ajar`, expected `open` or `closed`"),
         (Family::Stop, "may = [", "line 1: "),
     ] {
@@ -98,7 +98,7 @@ fn what_a_host_cannot_do_is_refused_with_the_nearest_thing() {
         faults(Family::ToolBefore, &format!("{codex}may = ['ask', 'deny']")),
         [
             "may = [\"ask\"]: codex cannot be told that at PreToolUse: it is an error: the hook counts as failed, and the \
-          call runs; the nearest is deny, or name other hosts"
+          call runs; the nearest is deny"
         ]
     );
     // To allow, Codex wants another input.
@@ -108,7 +108,7 @@ fn what_a_host_cannot_do_is_refused_with_the_nearest_thing() {
         faults(Family::ToolBefore, &format!("{codex}may = ['updatedInput']")),
         [
             "may = [\"updatedInput\"]: codex cannot be told that at PreToolUse: its form allows what it changes, which only \
-          the outcome allow may; the nearest is continue, or name other hosts"
+          the outcome allow may; the nearest is continue"
         ]
     );
     // Claude Code's form goes with ask, too; Gemini's and OpenCode's leaves the call to their rules.
@@ -154,6 +154,29 @@ fn notes_say_what_becomes_of_the_usual_answers() {
             "claude PostToolUse: ask is left out: it has no form for that"
         ]
     );
+}
+
+#[test]
+fn notes_in_brief_name_the_hosts_together() {
+    assert_eq!(
+        route(Family::ToolBefore, "").brief_notes(),
+        [
+            "ask becomes deny at codex, cursor, gemini, opencode",
+            "context is left out at cursor, gemini, opencode, droid",
+        ]
+    );
+    assert_eq!(route(Family::ToolBefore, "may = ['deny']").brief_notes(), [] as [&str; 0]);
+}
+
+#[test]
+fn a_refusal_names_the_hosts_at_which_all_of_it_works() {
+    let refusal = |toml| route(Family::ToolBefore, toml).refusal();
+    assert_eq!(refusal("may = ['deny']"), None);
+    let words = refusal("may = ['ask']").unwrap();
+    assert!(words.starts_with("may = [\"ask\"]: codex cannot be told that at PreToolUse: "), "{words}");
+    let able = "; all of it works with hosts = [\"claude\", \"copilot\", \"droid\"]";
+    assert!(words.ends_with(able), "{words}");
+    assert!(!refusal("may = ['ask']\nhosts = ['codex']").unwrap().contains("works"));
 }
 
 fn event(host: &str, native: &str) -> CanonicalEvent {
@@ -210,7 +233,7 @@ fn what_a_route_may_not_answer_is_not_admitted() {
     assert_eq!(admit("", r#"{"outcome":"deny","reason":"no","context":"c"}"#), Ok("deny"));
     assert_eq!(
         admit("", r#"{"outcome":"allow"}"#).unwrap_err(),
-        "it answered allow, which it may not: its toml has no allow in may"
+        "answered allow, which it may not: may of its toml has no \"allow\""
     );
     assert!(admit("may = ['allow']", r#"{"outcome":"allow"}"#).is_ok());
     assert!(admit("may = ['allow']", r#"{"outcome":"deny"}"#).is_err());

@@ -13,8 +13,8 @@ use crate::daemon::Daemon;
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::printer::{Line, Printer, Style};
-use crate::setup::show::short;
-use crate::text::{age, span};
+use crate::setup::show::{note, short};
+use crate::text::{age, span, wrap};
 
 /// List the routes, and say which are run and which are not and why
 #[derive(Debug, clap::Args)]
@@ -112,8 +112,8 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
             )?;
         }
         if args.verbose {
-            for note in notes(route) {
-                below(context.printer, &route.route.id, &note, Style::Dim)?;
+            for words in notes(route) {
+                below(context.printer, &route.route.id, &words, Style::Dim)?;
             }
         }
     }
@@ -121,16 +121,35 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
         let path = short(&refused.path, home.as_deref());
         context.printer.line(&Line::new().text(&format!("{path} {}", refused.why), Style::Alarm))?;
     }
+    let is_untrusted = |route: &&LoadedRoute| matches!(route.state, RouteState::New | RouteState::Changed);
+    let untrusted: Vec<&LoadedRoute> = loaded.routes.iter().filter(is_untrusted).collect();
+    if let Some(first) = untrusted.first() {
+        let which = if untrusted.len() == 1 { first.route.id.as_str() } else { "--all" };
+        let words = format!("new and changed routes are not run: herdbook route trust {which}");
+        note(context.printer, &words);
+    }
     Ok(Exit::Ok)
 }
 
 /// What a host cannot be told, and where it grants less time.
-pub fn notes(route: &LoadedRoute) -> Vec<String> {
+fn notes(route: &LoadedRoute) -> Vec<String> {
     route.route.notes().into_iter().chain(choose::cuts(&route.route)).collect()
 }
 
+/// How far the lines are set in that go on with what is said of a route.
+const INDENT: usize = 4;
+
 fn below(printer: &mut Printer, id: &str, words: &str, style: Style) -> Result<(), Problem> {
-    printer.line(&Line::new().text(id, Style::Name).own(": ").text(words, style))?;
+    let head = format!("{id}: ");
+    // A program that reads it gets one line for each thing.
+    let room = printer.width().filter(|_| printer.is_read()).map(|width| width.saturating_sub(INDENT));
+    for (place, part) in wrap(&format!("{head}{words}"), room).iter().enumerate() {
+        let line = match part.strip_prefix(&head) {
+            Some(rest) if place == 0 => Line::new().text(id, Style::Name).own(": ").text(rest, style),
+            _ => Line::new().spaces(if place == 0 { 0 } else { INDENT }).text(part, style),
+        };
+        printer.line(&line)?;
+    }
     Ok(())
 }
 

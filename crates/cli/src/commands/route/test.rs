@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use herdbook_daemon::routes::{self, LoadedRoute};
+use herdbook_daemon::routes::{self, LoadedRoute, RouteState};
 use herdbook_events::{CanonicalEvent, Family, Field};
 use herdbook_hosts::{Answer, Decision, HostTable, NativeEvent, Output, Projected, project, sample};
 use serde::Serialize;
@@ -16,6 +16,7 @@ use crate::commands::Context;
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::printer::{Line, Printer, Style};
+use crate::setup::show::note;
 use crate::text::counted;
 
 /// Run a route once for each host, trusted or not, and show what the host would be told
@@ -97,6 +98,14 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
             trial.print(context.printer, args.verbose)?;
         }
     }
+    let state = route.state.as_str();
+    let words = match route.state {
+        _ if args.json => return Ok(exit),
+        RouteState::Active => return Ok(exit),
+        RouteState::Refused(_) => format!("it is {state} and not run: see herdbook route ls"),
+        _ => format!("it is {state} and not run yet: herdbook route trust {}", route.route.id),
+    };
+    note(context.printer, &words);
     Ok(exit)
 }
 
@@ -256,6 +265,9 @@ impl<'a> Trial<'a> {
             "" => below(printer, "printed nothing", "")?,
             text => below(printer, "printed", text)?,
         }
+        for line in String::from_utf8_lossy(&self.run.stderr).lines().take(STDERR_LINES) {
+            below(printer, "stderr |", line)?;
+        }
         let said = self.table.say(self.event, &self.decision());
         match &said.output {
             Output::Nothing => below(printer, "the host is told nothing", "and goes by its own rules")?,
@@ -270,6 +282,9 @@ impl<'a> Trial<'a> {
         Ok(())
     }
 }
+
+/// Lines that are shown of what a route wrote to stderr.
+const STDERR_LINES: usize = 12;
 
 /// Bytes of foreign text that are shown.
 const SHOWN_BYTES: usize = 4096;

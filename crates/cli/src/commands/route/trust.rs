@@ -231,7 +231,12 @@ fn describe(context: &mut Context<'_>, route: &LoadedRoute, copies: &Copies) -> 
     for words in abilities(route) {
         printer.line(&Line::new().own("  ").text(&words, Style::Plain))?;
     }
-    for note in ls::notes(route) {
+    let mut notes = route.route.brief_notes();
+    notes.extend(choose::cuts(&route.route));
+    if !notes.is_empty() {
+        printer.line(&Line::new().own("  not everywhere (why: herdbook route ls -v):"))?;
+    }
+    for note in notes {
         printer.line(&Line::new().own("    ").text(&note, Style::Dim))?;
     }
     Ok(seen)
@@ -248,7 +253,7 @@ fn whole(printer: &mut Printer, text: Option<&str>) -> io::Result<()> {
     match text.lines().count().saturating_sub(SHOWN_LINES) {
         0 => Ok(()),
         more => {
-            let words = format!("… {} more", counted(more as u64, "line"));
+            let words = format!("… {} more: look at the file", counted(more as u64, "line"));
             printer.line(&Line::new().own("  | ").text(&words, Style::Dim))
         }
     }
