@@ -186,7 +186,7 @@ fn each_answer_has_the_form_of_the_shared_contracts() {
             }
         }
     }
-    assert_eq!(told, 93);
+    assert_eq!(told, 94);
 }
 
 #[test]
