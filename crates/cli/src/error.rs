@@ -199,6 +199,25 @@ pub enum Problem {
         /// Of how many that are not blank.
         lines: u64,
     },
+    /// A line of a log cannot be used.
+    #[error("line {number}: {why}")]
+    LogLine {
+        /// Its number in the file, from 1.
+        number: u64,
+        /// Why not.
+        why: String,
+    },
+    /// A log does not say what is asked for.
+    #[error("{0}")]
+    Log(String),
+    /// There are faults in a log, each told before.
+    #[error("{} in {}", counted(*.bad, "fault"), counted(*.lines, "line"))]
+    BadLog {
+        /// How many.
+        bad: u64,
+        /// In how many lines.
+        lines: u64,
+    },
 }
 
 impl Problem {
@@ -261,6 +280,9 @@ impl Problem {
             Problem::CannotAsk => Some("pass --yes, or look first with --dry-run"),
             Problem::NoScreens { .. } => {
                 Some("known are those of claude, codex, copilot, cursor, gemini and opencode")
+            }
+            Problem::LogLine { .. } | Problem::BadLog { .. } => {
+                Some("`herdbook log check` tells all that is wrong with a log")
             }
             Problem::BadLines { .. } => {
                 Some("each line must be one JSON object, as the host wrote it to its hook's stdin")

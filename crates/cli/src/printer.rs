@@ -200,6 +200,14 @@ impl Printer {
         self.out.write_all(text.as_bytes())
     }
 
+    /// Prints rows that are clean already.
+    ///
+    /// # Errors
+    /// As [`Printer::line`].
+    pub fn bytes(&mut self, rows: &[u8]) -> io::Result<()> {
+        self.out.write_all(rows)
+    }
+
     /// Prints one JSON value on a line of its own.
     ///
     /// # Errors

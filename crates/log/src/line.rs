@@ -70,9 +70,19 @@ impl NewRecord {
 }
 
 fn is_name(bytes: &[u8]) -> bool {
-    (1..=MAX_NAME_BYTES).contains(&bytes.len())
-        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(byte))
+    (1..=MAX_NAME_BYTES).contains(&bytes.len()) && bytes.iter().all(|byte| IS_NAME[usize::from(*byte)])
 }
+
+/// Which bytes a name has; a table, because listings look at every one.
+static IS_NAME: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0u8;
+    while byte < 128 {
+        table[byte as usize] = byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+        byte += 1;
+    }
+    table
+};
 
 /// Returns the crc that the first line of a log continues: CRC-32C of the session id (eventlog 1.2).
 pub(crate) fn first_crc(session_id: &str) -> u32 {
@@ -122,21 +132,9 @@ impl Shape {
     /// Reads the shape of one line without its line feed.
     pub(crate) fn read(line: &[u8]) -> Option<Shape> {
         let (body, crc) = read_crc(line)?;
-        let mut cursor = Cursor { line: &line[..body], at: 0 };
-        cursor.literal(b"{\"v\":")?;
-        let version = cursor.number()?;
-        cursor.literal(b",\"id\":\"")?;
-        let id = cursor.name()?;
-        cursor.literal(b"\",\"sessionId\":")?;
-        let session = cursor.string()?;
-        cursor.literal(b",\"seq\":")?;
-        let seq = cursor.number().filter(|seq| (1..=MAX_SEQ).contains(seq))?;
-        cursor.literal(b",\"ts\":")?;
-        let ts_ms = cursor.number()?;
-        cursor.literal(b",\"type\":\"")?;
-        let kind = cursor.name()?;
-        cursor.literal(b"\",\"payload\":")?;
-        let payload = cursor.at..body;
+        let head = Head::read(&line[..body]).filter(|head| head.seq >= 1)?;
+        let Head { version, id, session, seq, ts_ms, kind, payload } = head;
+        let payload = payload..body;
         let inner = &line[payload.clone()];
         (inner.len() >= 2 && inner[0] == b'{' && inner[inner.len() - 1] == b'}').then_some(Shape {
             version,
@@ -149,6 +147,47 @@ impl Shape {
             crc,
             body,
         })
+    }
+}
+
+/// The members of a line before its payload, found by bytes: with a crc at its end or without one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// The member `v`.
+    pub version: u64,
+    /// Where the id stands, without its quotes: letters, digits, `.`, `_` and `-` only.
+    pub id: Range<usize>,
+    /// Where the session id stands as a JSON string, quotes included.
+    pub session: Range<usize>,
+    /// The member `seq`, at most 2^53.
+    pub seq: u64,
+    /// The member `ts`, Unix milliseconds.
+    pub ts_ms: u64,
+    /// Where the type stands, without its quotes; same letters as the id.
+    pub kind: Range<usize>,
+    /// Where the payload begins. Nothing from here on was looked at.
+    pub payload: usize,
+}
+
+impl Head {
+    /// Reads the head of one line. Nothing where the members stand in another order than the store writes, or are
+    /// spelled in another way; such a line may be right JSON all the same.
+    pub fn read(line: &[u8]) -> Option<Head> {
+        let mut cursor = Cursor { line, at: 0 };
+        cursor.literal(b"{\"v\":")?;
+        let version = cursor.number()?;
+        cursor.literal(b",\"id\":\"")?;
+        let id = cursor.name()?;
+        cursor.literal(b"\",\"sessionId\":")?;
+        let session = cursor.string()?;
+        cursor.literal(b",\"seq\":")?;
+        let seq = cursor.number().filter(|seq| *seq <= MAX_SEQ)?;
+        cursor.literal(b",\"ts\":")?;
+        let ts_ms = cursor.number()?;
+        cursor.literal(b",\"type\":\"")?;
+        let kind = cursor.name()?;
+        cursor.literal(b"\",\"payload\":")?;
+        Some(Head { version, id, session, seq, ts_ms, kind, payload: cursor.at })
     }
 }
 
@@ -289,6 +328,19 @@ mod tests {
         assert_eq!(unquote(&line[shape.session.clone()]).as_deref(), Some(session));
         assert_eq!((shape.version, shape.seq, shape.ts_ms, shape.crc), (1, 77, 1_767_225_603_000, crc));
         assert_eq!(&line[shape.payload.clone()], br#"{"a":"}\""}"#);
+    }
+
+    #[test]
+    fn a_head_is_read_with_a_crc_and_without_one() {
+        let line = br#"{"v":2,"id":"A-1","sessionId":"s \"1\"","seq":0,"ts":5,"type":"tool.started","payload":[],"x":1}"#;
+        let head = Head::read(line).unwrap();
+        assert_eq!((head.version, head.seq, head.ts_ms), (2, 0, 5));
+        assert_eq!(&line[head.session.clone()], br#""s \"1\"""#);
+        assert_eq!(&line[head.kind.clone()], b"tool.started");
+        assert!(line[head.payload..].starts_with(b"[]"));
+        for other in [&b""[..], br#"{"id":"A-1","v":1}"#, br#"{"v":1,"id":"A-1","sessionId":"s\"#] {
+            assert_eq!(Head::read(other), None);
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod down;
 mod hold;
 pub mod hook;
 pub mod install;
+mod log;
 mod ls;
 mod next;
 mod normalize;
@@ -81,6 +82,7 @@ pub enum Command {
     Stats(stats::Args),
     Doctor(doctor::Args),
     Normalize(normalize::Args),
+    Log(log::Args),
     Screens(screens::Args),
     Schema(schema::Args),
     Reference(reference::Args),
@@ -118,6 +120,7 @@ impl Command {
             Command::Stats(args) => stats::run(&args, context),
             Command::Doctor(args) => doctor::run(&args, context),
             Command::Normalize(args) => normalize::run(&args, context),
+            Command::Log(args) => log::run(&args, context),
             Command::Screens(args) => screens::run(&args, context),
             Command::Schema(args) => schema::run(&args, context),
             Command::Reference(args) => reference::run(&args, context),

@@ -13,6 +13,7 @@ mod install;
 mod life;
 mod lifecycle;
 mod listing;
+mod logs;
 mod next;
 mod normalize;
 mod reference;

@@ -17,7 +17,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("api", &[]),
     ("daemon", &["events", "hosts", "engine", "log", "wire", "machine", "api", "redact"]),
     ("hook", &["wire"]),
-    ("cli", &["events", "hosts", "log", "wire", "machine", "api", "redact", "daemon"]),
+    ("cli", &["events", "hosts", "story", "log", "wire", "machine", "api", "redact", "daemon"]),
     ("conformance", &["events", "hosts", "engine", "log", "wire", "machine", "api", "redact"]),
     ("truth", &["api", "hosts"]),
 ];

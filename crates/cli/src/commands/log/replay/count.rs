@@ -1,0 +1,148 @@
+//! How many events of each type there are, and whether their envelopes are right.
+
+use std::collections::BTreeMap;
+
+use herdbook_events::Ulid;
+use herdbook_events::catalog::{Class, EventType, Members};
+use herdbook_log::{Damage, DamageKind, Head, Seals};
+
+use super::Args;
+use crate::commands::Context;
+use crate::commands::log::file::{FileLine, LogFile};
+use crate::error::Problem;
+use crate::exit::Exit;
+use crate::printer::{Line, Printer, Style};
+
+/// The version of lines that is understood.
+const LINE_VERSION: u64 = 1;
+
+/// Counts.
+///
+/// # Errors
+/// The file cannot be read, or at least one line is wrong.
+pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
+    let mut file = LogFile::open(&args.file)?;
+    let mut seals = Seals::new(&args.file.to_string_lossy());
+    let mut count = Count::default();
+    let (mut lines, mut bad) = (0, 0);
+    while let Some(FileLine { number, bytes, is_ended }) = file.next()? {
+        lines = number;
+        bad += damage(context.printer, seals.push(bytes));
+        if let Err(why) = count.take(bytes, is_ended) {
+            bad += 1;
+            complain(context.printer, &format!("line {number}: {why}"));
+        }
+    }
+    bad += damage(context.printer, seals.finish());
+    for (event_type, count) in &count.types {
+        let event_type = Line::new().text(event_type, Style::Plain).own("\t");
+        context.printer.line(&event_type.text(&count.to_string(), Style::Plain))?;
+    }
+    if bad > 0 { Err(Problem::BadLog { bad, lines }) } else { Ok(Exit::Ok) }
+}
+
+fn complain(printer: &mut Printer, words: &str) {
+    printer.say(&Line::new().styled("error:", Style::Alarm).own(" ").text(words, Style::Plain));
+}
+
+/// Names what the checksums tell and the envelopes do not, and returns how much it is.
+fn damage(printer: &mut Printer, found: Vec<Damage>) -> u64 {
+    let is_new = |damage: &&Damage| {
+        use DamageKind::{Missing, NewerVersion, OutOfOrder};
+        !matches!(damage.kind, Missing { .. } | OutOfOrder | NewerVersion(_))
+    };
+    let new = found.iter().filter(is_new).inspect(|damage| complain(printer, &damage.to_string()));
+    new.count() as u64
+}
+
+/// What was counted.
+#[derive(Default)]
+struct Count {
+    last_seq: u64,
+    /// The session id of the first line, as JSON text.
+    session: Vec<u8>,
+    types: BTreeMap<String, u64>,
+}
+
+impl Count {
+    /// Takes one line, and says what is wrong with its envelope. One without an end may be cut, and is read whole.
+    fn take(&mut self, line: &[u8], is_ended: bool) -> Result<(), String> {
+        let is_plain = |head: &Head| {
+            is_whole(&line[head.payload..]) && memchr::memchr(b'\\', &line[head.session.clone()]).is_none()
+        };
+        let Some(head) = Head::read(line).filter(|head| is_ended && is_plain(head)) else {
+            return self.take_slowly(line);
+        };
+        let name = |range| std::str::from_utf8(&line[range]).unwrap_or_default();
+        let (id, event_type) = (name(head.id), name(head.kind));
+        self.look_at(head.version, id, &line[head.session], head.seq, head.ts_ms > 0, event_type)
+    }
+
+    /// Takes a line that is spelled in another way than ours.
+    fn take_slowly(&mut self, line: &[u8]) -> Result<(), String> {
+        let text = std::str::from_utf8(line).map_err(|error| format!("is no UTF-8: {error}"))?;
+        let text = herdbook_events::replace_lone_surrogates(text);
+        let members = Members::read(&text).map_err(|error| format!("is no JSON object: {error}"))?;
+        if let Some(repeated) = members.repeated().next() {
+            return Err(format!("'{repeated}' stands there twice"));
+        }
+        let missing = |member: &str| format!("'{member}' is missing or has another type");
+        let session = members.read_as::<String>("sessionId").ok_or_else(|| missing("sessionId"))?;
+        let id = members.read_as::<String>("id").ok_or_else(|| missing("id"))?;
+        let event_type = members.read_as::<String>("type").ok_or_else(|| missing("type"))?;
+        let version = members.read_as("v").ok_or_else(|| missing("v"))?;
+        let seq = members.read_as("seq").ok_or_else(|| missing("seq"))?;
+        let is_dated = members.read_as::<u64>("ts").is_some_and(|ts| ts > 0);
+        if !members.get("payload").is_some_and(|payload| payload.get().starts_with('{')) {
+            return Err("'payload' is missing or no object".to_owned());
+        }
+        let session = serde_json::to_vec(&session).map_err(|error| error.to_string())?;
+        self.look_at(version, &id, &session, seq, is_dated, &event_type)
+    }
+
+    fn look_at(
+        &mut self,
+        version: u64,
+        id: &str,
+        session: &[u8],
+        seq: u64,
+        is_dated: bool,
+        event_type: &str,
+    ) -> Result<(), String> {
+        match self.types.get_mut(event_type) {
+            Some(count) => *count += 1,
+            None => {
+                self.types.insert(event_type.to_owned(), 1);
+            }
+        }
+        let expected = std::mem::replace(&mut self.last_seq, seq).saturating_add(1);
+        if self.session.is_empty() {
+            self.session = session.to_vec();
+        }
+        if version != LINE_VERSION {
+            return Err(format!("'v' is {version}, this build reads {LINE_VERSION}"));
+        }
+        if Ulid::parse(id).is_none() {
+            return Err("'id' is no ULID".to_owned());
+        }
+        if self.session != session {
+            return Err("'sessionId' is another one than that of the first line".to_owned());
+        }
+        if seq != expected {
+            return Err(format!("'seq' is {seq}, must be {expected}"));
+        }
+        if !is_dated {
+            return Err("'ts' must be a positive whole number, Unix milliseconds".to_owned());
+        }
+        if EventType::parse(event_type).is_none_or(|known| known.class() != Class::Durable) {
+            return Err(format!("type '{event_type}' is not in the catalog"));
+        }
+        Ok(())
+    }
+}
+
+/// True for the rest of a line, from its payload on, that has the look of an object and the end of another. What is
+/// between them is for `log check`.
+fn is_whole(rest: &[u8]) -> bool {
+    rest.starts_with(b"{") && rest.ends_with(b"}") && rest.len() > 2
+}

@@ -1,0 +1,48 @@
+//! The model history as of a line.
+
+use herdbook_log::Seals;
+use herdbook_story::{History, Line, Templates};
+
+use super::Args;
+use crate::commands::Context;
+use crate::commands::log::file::{FileLine, LogFile};
+use crate::error::Problem;
+use crate::exit::Exit;
+
+/// Prints the text and a line feed.
+///
+/// # Errors
+/// The log does not go so far, or a line up to there does not say what the model saw.
+pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
+    let mut templates = Templates::default();
+    if let Some(text) = &args.template_checkpoint {
+        templates.checkpoint.clone_from(text);
+    }
+    if let Some(text) = &args.template_nudge {
+        templates.nudge.clone_from(text);
+    }
+    let mut history = History::new(templates);
+    let mut file = LogFile::open(&args.file)?;
+    let mut seals = Seals::new(&args.file.to_string_lossy());
+    while args.at != Some(history.last_seq())
+        && let Some(FileLine { number, bytes, .. }) = file.next()?
+    {
+        let wrong = |why: String| Problem::LogLine { number, why };
+        if let Some(damage) = seals.push(bytes).first() {
+            return Err(Problem::Log(damage.to_string()));
+        }
+        let text = std::str::from_utf8(bytes).map_err(|error| wrong(format!("no UTF-8: {error}")))?;
+        let line = Line::read(text).map_err(|error| wrong(error.to_string()))?;
+        history.apply(&line).map_err(|error| wrong(error.to_string()))?;
+    }
+    if let Some(damage) = seals.finish().first() {
+        return Err(Problem::Log(damage.to_string()));
+    }
+    if let Some(at) = args.at.filter(|at| *at != history.last_seq()) {
+        let last = history.last_seq();
+        return Err(Problem::Log(format!("the log ends at seq {last}, there is no seq {at}")));
+    }
+    let text = history.messages().map_err(|error| Problem::Log(error.to_string()))?;
+    context.printer.json_text(&text)?;
+    Ok(Exit::Ok)
+}
