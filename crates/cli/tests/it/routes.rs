@@ -442,6 +442,25 @@ fn a_route_that_fails_says_how_and_what_is_told_then() {
 }
 
 #[test]
+fn trust_given_and_taken_back_counts_for_the_very_next_call() {
+    if !by_human("trust_given_and_taken_back_counts_for_the_very_next_call") {
+        return;
+    }
+    let machine = Machine::new();
+    let _daemon = TestDaemon::start_with(machine.command(&["daemon"]));
+    let script = "#!/bin/sh\necho '{\"outcome\": \"deny\", \"reason\": \"go on\"}'\n";
+    machine.put_route("stop/on", script, Some("hosts = [\"claude\"]\n"));
+    let native = r#"{"hook_event_name": "Stop", "session_id": "s", "cwd": "/", "stop_hook_active": false}"#;
+    let said = || finish(machine.command(&["hook", "claude"]), native.as_bytes()).stdout;
+    for _ in 0..2 {
+        machine.done(&["route", "trust", "on", "--yes"]);
+        assert_eq!(said(), r#"{"decision":"block","reason":"go on"}"#);
+        machine.done(&["route", "trust", "--revoke", "on"]);
+        assert_eq!(said(), "");
+    }
+}
+
+#[test]
 fn the_daemon_tells_when_routes_ran_and_how_they_failed() {
     if !by_human("the_daemon_tells_when_routes_ran_and_how_they_failed") {
         return;

@@ -72,7 +72,7 @@ struct ShownRefused {
 }
 
 /// How long the daemon may take to say what it counted.
-const PATIENCE: Duration = Duration::from_secs(1);
+pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Prints it.
 ///

@@ -12,6 +12,7 @@ use herdbook_wire::paths::state_dir;
 use super::{choose, ls};
 use crate::commands::{Context, install};
 use crate::consent::by_human;
+use crate::daemon::Daemon;
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::printer::{Line, Printer, Style};
@@ -107,6 +108,7 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
         let _ = copies.keep(&route.route.id, seen);
         say(context.printer, &route.route.id, "is trusted");
     }
+    tell_daemon(context);
     let fitted = fit(context, &wanted.iter().map(|(route, _)| *route).collect::<Vec<_>>(), args.yes)?;
     Ok(if exit == Exit::Ok { fitted } else { exit })
 }
@@ -129,8 +131,17 @@ fn revoke(
             say(context.printer, &route.route.id, "was not trusted");
         }
     }
+    tell_daemon(context);
     let fitted = fit(context, &done, false)?;
     Ok(if exit == Exit::Ok { fitted } else { exit })
+}
+
+/// Lets the daemon look at once: what counts from now on counts for the very next call. One that is down looks when it
+/// starts.
+fn tell_daemon(context: &Context<'_>) {
+    let told = Daemon::of(&context.env)
+        .and_then(|daemon| daemon.with_timeout(ls::PATIENCE).ask(|client| client.routes()));
+    drop(told);
 }
 
 /// Says which hosts' entries do not fit what waits now, and fits them where the human agrees.
