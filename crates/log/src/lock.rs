@@ -32,11 +32,7 @@ pub(crate) fn take(path: &Path, now_ms: u64) -> Result<File, LockError> {
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
     let mut file = open_regular(&mut options, path).map_err(LockError::Io)?;
     refuse_network(&file).map_err(LockError::Io)?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Err(LockError::Held(owner_of(path))),
-        Err(TryLockError::Error(error)) => return Err(LockError::Io(error)),
-    }
+    take_from_whoever_is_gone(&file, path)?;
     let owner = LockOwner {
         pid: std::process::id(),
         boot: boot_id(),
@@ -53,20 +49,27 @@ pub(crate) fn take(path: &Path, now_ms: u64) -> Result<File, LockError> {
     Ok(file)
 }
 
-/// Reads who holds a lock. The holder may be about to write it down: what an earlier process left is passed over for
-/// a moment.
-fn owner_of(path: &Path) -> Option<LockOwner> {
-    for _ in 0..20 {
-        match read_owner(path) {
-            Some(owner)
-                if owner.boot == boot_id() && start_of(&owner.pid.to_string()) == Some(owner.start) =>
-            {
-                return Some(owner);
-            }
-            _ => std::thread::sleep(Duration::from_millis(5)),
+/// How often a lock is tried that is held although nobody who lives says so.
+const TRIES: u32 = 100;
+
+/// Takes the lock of an open file. A program that a killed holder was about to start has the lock for a moment longer,
+/// until it runs: that is waited out.
+fn take_from_whoever_is_gone(file: &File, path: &Path) -> Result<(), LockError> {
+    for _ in 0..TRIES {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::Error(error)) => return Err(LockError::Io(error)),
+            Err(TryLockError::WouldBlock) => match read_owner(path) {
+                Some(owner) if lives(&owner) => return Err(LockError::Held(Some(owner))),
+                _ => std::thread::sleep(Duration::from_millis(5)),
+            },
         }
     }
-    read_owner(path)
+    Err(LockError::Held(read_owner(path)))
+}
+
+fn lives(owner: &LockOwner) -> bool {
+    owner.boot == boot_id() && start_of(&owner.pid.to_string()) == Some(owner.start)
 }
 
 fn read_owner(path: &Path) -> Option<LockOwner> {
@@ -107,4 +110,44 @@ fn refuse_network(file: &File) -> io::Result<()> {
         return Err(io::Error::other("it lies on a network file system, where a lock does not hold"));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A lock file that a process which is gone wrote, still held through another handle.
+    fn left_behind(path: &Path) -> File {
+        let text = format!("pid 4194303\nboot {}\nstart 1\nsince_ms 1\n", boot_id());
+        let mut file = File::create_new(path).unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        file.try_lock().unwrap();
+        file
+    }
+
+    #[test]
+    fn a_lock_that_a_killed_process_leaves_to_its_child_is_waited_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("LOCK");
+        let held = left_behind(&path);
+        std::thread::scope(|scope| {
+            let taking = scope.spawn(|| take(&path, 5).map_err(|_| "held"));
+            drop(held);
+            assert!(taking.join().unwrap().is_ok());
+        });
+        assert_eq!(read_owner(&path).unwrap().pid, std::process::id());
+    }
+
+    #[test]
+    fn a_lock_whose_holder_lives_is_refused_with_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("LOCK");
+        let _held = take(&path, 7).map_err(|_| "held").unwrap();
+        match take(&path, 8) {
+            Err(LockError::Held(Some(owner))) => {
+                assert_eq!((owner.pid, owner.since_ms), (std::process::id(), 7));
+            }
+            _ => panic!("a second lock was given"),
+        }
+    }
 }
