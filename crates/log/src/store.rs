@@ -71,6 +71,12 @@ impl Options {
             storage: None,
         }
     }
+
+    /// The options of a session's log, for [`Sessions::open`](crate::Sessions::open). Nothing is refused there and owned
+    /// up to later: whoever appends is told.
+    pub fn of_session(now_ms: u64) -> Options {
+        Options { lock: None, ..Options::new("", Path::new(""), now_ms) }
+    }
 }
 
 /// What was refused with [`AppendError::Full`] since the last gap record.

@@ -1,0 +1,271 @@
+//! The logs of sessions: a folder each, under one folder, each with its one writer.
+//!
+//! A session's log is a [`Store`] that refuses to go on after damage, and that knows which ids it has. Ids make an append
+//! that is sent again harmless: what is there already is answered with its place and not written a second time.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::line::NewRecord;
+use crate::reader::Reader;
+use crate::store::{Ack, AppendError, Durability, Health, OpenError, Opened, Options, Store};
+
+/// The folder with the logs of all sessions.
+#[derive(Clone, Debug)]
+pub struct Sessions {
+    root: PathBuf,
+}
+
+impl Sessions {
+    /// Names it: `sessions` in the state folder. Nothing is touched yet.
+    pub fn new(state_dir: &Path) -> Sessions {
+        Sessions { root: state_dir.join("sessions") }
+    }
+
+    /// Returns the folder of a session, there or not: the first 16 hex digits of the SHA-256 of its key (overview D6).
+    pub fn folder(&self, key: &str) -> PathBuf {
+        let digest = Sha256::digest(key.as_bytes());
+        let name: String = digest[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+        self.root.join(name)
+    }
+
+    /// True where a session has a log.
+    pub fn has(&self, key: &str) -> bool {
+        self.folder(key).is_dir()
+    }
+
+    /// Lists the folders that are there, in no order. None where there is none yet.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn folders(&self) -> io::Result<Vec<PathBuf>> {
+        let entries = match fs::read_dir(&self.root) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?,
+        };
+        let mut folders = Vec::new();
+        for entry in entries {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                folders.push(entry.path());
+            }
+        }
+        Ok(folders)
+    }
+
+    /// Opens a session's log to append to it. `options` says the rest: [`Options::of_session`].
+    ///
+    /// # Errors
+    /// As [`Store::open`]; another process has this session open.
+    pub fn open(&self, key: &str, mut options: Options) -> Result<(SessionLog, Opened), OpenError> {
+        let folder = self.folder(key);
+        fs::create_dir_all(&self.root).map_err(|source| OpenError::Io { path: self.root.clone(), source })?;
+        options.session_id = key.to_owned();
+        options.lock = None;
+        let (store, opened) = Store::open(&folder, options)?;
+        let next_seq = opened.last_seq + 1;
+        Ok((SessionLog { folder, store, next_seq, ids: None }, opened))
+    }
+}
+
+/// Where an append is to stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// Wherever the log ends.
+    Any,
+    /// Right after this seq; 0 for an empty log.
+    After(u64),
+}
+
+/// Where each record of an append stands, or will stand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// The seqs, in the order of the records.
+    pub seqs: Vec<u64>,
+    /// How many records, by their places in the append, are there already.
+    pub duplicates: Vec<usize>,
+    /// The last seq of the log before the append.
+    pub last_seq: u64,
+}
+
+/// Why an append has no place.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Misplaced {
+    /// The log goes on from another seq.
+    #[error("the log ends at seq {last_seq}")]
+    WrongSeq {
+        /// Its last seq.
+        last_seq: u64,
+    },
+    /// A record with this id is there, and it is another one.
+    #[error("record {index} of the append: id {id} already belongs to another event, at seq {seq}")]
+    OtherContent {
+        /// The record's place in the append, from 0.
+        index: usize,
+        /// The id.
+        id: String,
+        /// Where it stands.
+        seq: u64,
+    },
+    /// The log could not be read to look for the ids.
+    #[error("the log could not be read: {0}")]
+    Unread(String),
+}
+
+/// A session's log, open for appending. One caller at a time: places are given in the order of the calls.
+pub struct SessionLog {
+    folder: PathBuf,
+    store: Store,
+    next_seq: u64,
+    /// The seq of each id; read when the first record with an id of its own comes.
+    ids: Option<HashMap<u128, u64>>,
+}
+
+impl SessionLog {
+    /// Its folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The last seq that was given.
+    pub fn last_seq(&self) -> u64 {
+        self.next_seq - 1
+    }
+
+    /// Tells how its store is doing.
+    pub fn health(&self) -> Health {
+        self.store.health()
+    }
+
+    /// Finds the places of records, of which some or all may be there already from an append that was sent before.
+    /// With `Expected::After(seq)` the first record stands, or is to stand, at `seq + 1`.
+    ///
+    /// # Errors
+    /// The append cannot be made; nothing has changed.
+    pub fn place(&mut self, records: &[NewRecord], expected: Expected) -> Result<Placed, Misplaced> {
+        let last_seq = self.last_seq();
+        let mut placed = Placed { seqs: Vec::with_capacity(records.len()), duplicates: Vec::new(), last_seq };
+        let mut next_seq = self.next_seq;
+        let mut given: HashMap<&str, usize> = HashMap::new();
+        for (index, record) in records.iter().enumerate() {
+            if let Some(seq) = self.ids()?.get(&key_of(&record.id)).copied() {
+                self.same(index, record, seq)?;
+                placed.duplicates.push(index);
+                placed.seqs.push(seq);
+                continue;
+            }
+            if let Some(earlier) = given.insert(&record.id, index) {
+                let (id, seq) = (record.id.clone(), placed.seqs[earlier]);
+                return Err(Misplaced::OtherContent { index, id, seq });
+            }
+            placed.seqs.push(next_seq);
+            next_seq += 1;
+        }
+        let first = placed.seqs.first().copied().unwrap_or(self.next_seq);
+        match expected {
+            Expected::After(seq) if first != seq + 1 => Err(Misplaced::WrongSeq { last_seq }),
+            _ => Ok(placed),
+        }
+    }
+
+    /// Appends records that were placed, without those that are there already. The answer comes through `reply`, as of
+    /// [`Store::append`]. After an error the log must be opened again before anything else is placed: seqs that were
+    /// given may be free again.
+    pub fn append(
+        &mut self,
+        records: Vec<NewRecord>,
+        durability: Durability,
+        reply: impl FnOnce(Result<Ack, AppendError>) + Send + 'static,
+    ) {
+        for record in &records {
+            if let Some(ids) = &mut self.ids {
+                ids.insert(key_of(&record.id), self.next_seq);
+            }
+            self.next_seq += 1;
+        }
+        self.store.append(records, durability, reply);
+    }
+
+    /// Writes and syncs what was appended, and gives the log back.
+    pub fn close(&self) -> Health {
+        self.store.close()
+    }
+
+    fn ids(&mut self) -> Result<&HashMap<u128, u64>, Misplaced> {
+        if self.ids.is_none() {
+            let mut ids = HashMap::new();
+            for line in Reader::open(&self.folder) {
+                let line = line.map_err(|damage| Misplaced::Unread(damage.to_string()))?;
+                ids.insert(key_of(&line.id), line.seq);
+            }
+            self.ids = Some(ids);
+        }
+        Ok(self.ids.get_or_insert_default())
+    }
+
+    /// The record that stands at a seq must be the same: type and payload; its time is the log's.
+    fn same(&self, index: usize, record: &NewRecord, seq: u64) -> Result<(), Misplaced> {
+        let line = match Reader::open_from(&self.folder, seq).next() {
+            Some(Ok(line)) if line.seq == seq => line,
+            Some(Err(damage)) => return Err(Misplaced::Unread(damage.to_string())),
+            _ => return Err(Misplaced::Unread(format!("seq {seq} is not written yet"))),
+        };
+        if line.id == record.id && line.kind == record.kind && line.payload == record.payload {
+            return Ok(());
+        }
+        Err(Misplaced::OtherContent { index, id: record.id.clone(), seq })
+    }
+}
+
+/// 128 bits of an id.
+fn key_of(id: &str) -> u128 {
+    let digest = Sha256::digest(id.as_bytes());
+    digest[..16].iter().fold(0, |key, byte| (key << 8) | u128::from(*byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(id: &str, n: u64) -> NewRecord {
+        let payload = format!(r#"{{"n":{n}}}"#);
+        NewRecord { id: id.to_owned(), ts_ms: 5, kind: "note".to_owned(), payload }
+    }
+
+    fn append(log: &mut SessionLog, records: Vec<NewRecord>) -> Ack {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        log.append(records, Durability::Synced, move |answer| drop(sender.send(answer)));
+        receiver.recv().unwrap().unwrap()
+    }
+
+    #[test]
+    fn an_append_sent_again_is_told_its_places() {
+        let state = tempfile::tempdir().unwrap();
+        let sessions = Sessions::new(state.path());
+        let (mut log, opened) = sessions.open("s-1", Options::of_session(1)).unwrap();
+        assert_eq!(opened.last_seq, 0);
+        let both = [record("A", 1), record("B", 2)];
+        assert_eq!(log.place(&both, Expected::After(0)).unwrap().seqs, [1, 2]);
+        append(&mut log, both.to_vec());
+        let again = log.place(&both, Expected::After(0)).unwrap();
+        assert_eq!((again.seqs, again.duplicates, again.last_seq), (vec![1, 2], vec![0, 1], 2));
+        // A part that is there and a part that is new.
+        let more = [record("B", 2), record("C", 3)];
+        let placed = log.place(&more, Expected::After(1)).unwrap();
+        assert_eq!((placed.seqs, placed.duplicates), (vec![2, 3], vec![0]));
+        assert_eq!(log.place(&more[1..], Expected::After(1)), Err(Misplaced::WrongSeq { last_seq: 2 }));
+        let other = Misplaced::OtherContent { index: 0, id: "A".to_owned(), seq: 1 };
+        assert_eq!(log.place(&[record("A", 9)], Expected::Any), Err(other));
+    }
+
+    #[test]
+    fn a_folder_is_named_by_the_hash_of_its_key() {
+        // printf s-1 | sha256sum
+        let folder = Sessions::new(Path::new("/state")).folder("s-1");
+        assert_eq!(folder, Path::new("/state/sessions/6a840baf5d8c3ff2"));
+    }
+}
