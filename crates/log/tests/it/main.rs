@@ -8,4 +8,6 @@ mod disk;
 mod faults;
 mod limit;
 mod model;
+mod session_damage;
+mod session_model;
 mod support;
