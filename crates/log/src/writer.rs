@@ -428,11 +428,7 @@ impl Writer {
 
     fn make_index(&self, name: SegmentName, first: Entry) -> io::Result<Option<IndexWriter>> {
         let Some(session) = &self.indexed else { return Ok(None) };
-        let mut index = IndexWriter::anew(name, session);
-        index.note(first);
-        index.note_synced(first);
-        index.make(&*self.storage)?;
-        Ok(Some(index))
+        IndexWriter::make(&*self.storage, name, session, first).map(Some)
     }
 
     fn keep_index(&mut self) {

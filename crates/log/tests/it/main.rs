@@ -10,4 +10,5 @@ mod limit;
 mod model;
 mod session_damage;
 mod session_model;
+mod sessions;
 mod support;

@@ -51,7 +51,10 @@ impl Producer {
         assert!(lines.iter().zip(1..).all(|(line, seq)| line.seq == seq), "a hole");
         for (seq, id) in self.synced.iter().chain(&self.written) {
             let found = lines.get(*seq as usize - 1).map(|line| line.id.as_str());
-            assert_eq!(found, Some(id.as_str()), "seq {seq} was promised");
+            if found != Some(id.as_str()) {
+                show(disk);
+                panic!("seq {seq} with {id} was promised, found {found:?}");
+            }
         }
         let ids: BTreeSet<&str> = lines.iter().map(|line| line.id.as_str()).collect();
         assert_eq!(ids.len(), lines.len(), "one id twice");
@@ -98,11 +101,26 @@ fn append(log: &mut SessionLog, records: Vec<NewRecord>, durability: Durability)
     receiver
 }
 
+/// Prints all files, for a test that fails.
+fn show(disk: &Disk) {
+    for name in disk.names() {
+        let content = disk.content(&name).unwrap_or_default();
+        if name.ends_with(".idx") {
+            println!("{name}: {content:?}");
+        } else {
+            println!("{name}: {}", String::from_utf8_lossy(&content).escape_debug());
+        }
+    }
+}
+
 fn open(disk: &Disk, random: &mut Random) -> SessionLog {
     let sessions = Sessions::new("unused".as_ref());
     match sessions.open("s-1", options(disk, random)) {
         Ok((log, _)) => log,
-        Err(error) => panic!("{error}"),
+        Err(error) => {
+            show(disk);
+            panic!("{error}")
+        }
     }
 }
 
