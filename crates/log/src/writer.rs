@@ -477,7 +477,8 @@ impl Writer {
     }
 
     fn sync_now(&mut self) {
-        if self.written_seq > self.synced_seq {
+        // After a sync that failed for good another one on the same file would lie.
+        if self.read_only.is_none() && self.written_seq > self.synced_seq {
             self.sync_file();
         }
     }
@@ -605,9 +606,7 @@ impl Writer {
 
     fn finish(&mut self) {
         self.end_sync();
-        if self.read_only.is_none() {
-            self.sync_now();
-        }
+        self.sync_now();
     }
 
     fn publish(&self) {
