@@ -12,6 +12,7 @@ mod basics;
 mod damage;
 mod disk;
 mod faults;
+mod kills;
 mod limit;
 mod model;
 mod session_damage;
