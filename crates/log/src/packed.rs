@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use zstd::bulk::Decompressor;
 use zstd::zstd_safe::{compress_bound, find_frame_compressed_size, get_frame_content_size};
 
+use crate::index::read_full;
 use crate::storage::LogFile;
 
 /// The most text in one frame, in bytes.
@@ -146,19 +147,6 @@ impl LogFile for Packed {
 
 fn read_only() -> io::Error {
     io::Error::new(io::ErrorKind::ReadOnlyFilesystem, "a compressed segment is only read")
-}
-
-fn read_full(file: &dyn LogFile, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-    let mut filled = 0;
-    while filled < buffer.len() {
-        match file.read_at(&mut buffer[filled..], offset + filled as u64) {
-            Ok(0) => break,
-            Ok(count) => filled += count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(filled)
 }
 
 /// Finds the frames of a file: their headers and block headers are read, no text is unpacked.

@@ -268,8 +268,9 @@ impl Plan {
         if !is_cold {
             remove(storage, &self.segment.cold_name())?;
         }
-        whole.place(&name)?;
+        // Its offsets and crcs are those of the old lines.
         remove(storage, &self.segment.index_name())?;
+        whole.place(&name)?;
         done.segments.push(self.seen.name.clone());
         done.lines += lines;
         Ok(())
