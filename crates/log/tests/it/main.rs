@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 mod basics;
+mod cold;
 mod damage;
 mod disk;
 mod faults;
