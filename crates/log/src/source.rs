@@ -54,6 +54,11 @@ impl LineSource {
         }
     }
 
+    /// Begins at the line with this number, which starts at this offset.
+    pub(crate) fn at(file: Box<dyn LogFile>, offset: u64, line: u64) -> LineSource {
+        LineSource { start_offset: offset, line, handed: (line, offset), ..LineSource::new(file) }
+    }
+
     #[cfg(test)]
     fn with_limit(mut self, limit: usize) -> LineSource {
         self.limit = limit;
