@@ -13,6 +13,7 @@
 mod batch;
 mod chain;
 mod damage;
+mod glance;
 mod line;
 mod lock;
 mod queue;
@@ -29,6 +30,7 @@ mod syncer;
 mod writer;
 
 pub use damage::{Damage, DamageKind, Torn};
+pub use glance::{Glance, glance};
 pub use line::{Head, LINE_VERSION, MAX_LINE_BYTES, NewRecord};
 pub use lock::LockOwner;
 pub use reader::{Line, Reader};
