@@ -8,14 +8,14 @@
 //! line once it is acknowledged.
 //!
 //! Start reading at [`Store`] (open, append), then `writer` (batches, failures), `chain` (what damage is), `recover`
-//! (opening), `opening` (a session's log, by its
-//! `index`), and [`Reader`] (reading and following without locks).
+//! (opening), `opening` (a session's log, by its `index`), and [`Reader`] (reading and following without locks).
 
 mod batch;
 mod carry;
 mod chain;
 mod cold;
 mod damage;
+mod glance;
 mod index;
 mod line;
 mod lock;
@@ -38,6 +38,7 @@ mod writer;
 
 pub use cold::{ClosedLogError, Compressed, compress, compress_in, take_lock};
 pub use damage::{Damage, DamageKind, Torn};
+pub use glance::{Glance, glance};
 pub use line::{Head, LINE_VERSION, MAX_LINE_BYTES, NewRecord};
 pub use lock::LockOwner;
 pub use reader::{Line, Reader};
