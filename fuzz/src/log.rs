@@ -34,7 +34,7 @@ pub fn run(data: &[u8]) {
         sealed(bytes, &damage);
         cut(&folder, bytes, &lines);
     }
-    reopened(&folder, &lines);
+    reopened(&folder, &lines, segments.iter().all(|(_, bytes)| std::str::from_utf8(bytes).is_ok()));
 }
 
 /// A folder for logs, in memory where there is such a place.
@@ -86,9 +86,9 @@ fn cut(folder: &Folder, bytes: &[u8], whole: &[Line]) {
 }
 
 /// A log that opens takes an append, keeps what could be read, and reads on to what was appended.
-fn reopened(folder: &Folder, before: &[Line]) {
-    let options = Options { lock: None, ..Options::new(SESSION, Path::new(""), NOW_MS) };
-    let (store, opened) = match Store::open(&folder.path, options) {
+fn reopened(folder: &Folder, before: &[Line], is_text: bool) {
+    let options = || Options { lock: None, ..Options::new(SESSION, Path::new(""), NOW_MS) };
+    let (store, opened) = match Store::open(&folder.path, options()) {
         Ok(opened) => opened,
         Err(OpenError::NewerFormat { .. } | OpenError::OtherSession { .. }) => return,
         Err(error) => panic!("a log opens, whatever is in its files: {error}"),
@@ -101,10 +101,21 @@ fn reopened(folder: &Folder, before: &[Line]) {
     let ack: Ack = receiver.recv().expect("an answer").expect("a log that is open takes an append");
     store.close();
     assert_eq!((ack.first_seq, ack.last_seq), (opened.last_seq + 1, opened.last_seq + 1));
-    let (after, _) = folder.read();
+    let (after, damage) = folder.read();
     assert!(after.starts_with(before), "what could be read can be read after the log was opened");
     let last = after.last().expect("what was appended can be read");
     assert_eq!((last.seq, last.kind.as_str()), (ack.last_seq, "note"));
+    let (store, again) = Store::open(&folder.path, options()).expect("what was appended to opens again");
+    store.close();
+    assert_eq!(
+        (again.last_seq, &again.torn[..]),
+        (ack.last_seq, &[][..]),
+        "opening it again changes nothing"
+    );
+    // Only the reader looks whether a line is UTF-8.
+    if is_text {
+        assert_eq!(again.damage, damage, "the writer finds what the reader finds");
+    }
 }
 
 /// A file alone is judged as the log that it is: same places, same kinds.
