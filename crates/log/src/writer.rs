@@ -377,9 +377,9 @@ impl Writer {
                 self.move_on(&format!("could not cut back: {error}"));
             }
         }
-        if self.indexed.is_some() && self.segment.as_ref().is_some_and(|segment| segment.cut_back) {
-            // A sync may have made durable what was cut off since. Written over, some of it could come back between
-            // right lines, where it would be damage.
+        if self.segment.as_ref().is_some_and(|segment| segment.cut_back) {
+            // A sync may have made durable what was cut off since. Written over, some of it could come back: between
+            // right lines it would be damage, and lines that were refused would be read.
             self.sync_cut();
         }
         let full = self

@@ -14,7 +14,7 @@ use herdbook_log::{
 
 use crate::disk::{Disk, Faults, Random};
 use crate::session_damage::on;
-use crate::support::{answer, padded_record, read_all, send, seqs, slow, until};
+use crate::support::{answer, padded_record, read_all, seeds, send, seqs, until};
 
 type Answer = Receiver<Result<Ack, AppendError>>;
 
@@ -53,7 +53,7 @@ impl Producer {
         for (seq, id) in self.synced.iter().chain(&self.written) {
             let found = lines.get(*seq as usize - 1).map(|line| line.id.as_str());
             if found != Some(id.as_str()) {
-                show(disk);
+                disk.show();
                 panic!("seq {seq} with {id} was promised, found {found:?}");
             }
         }
@@ -102,24 +102,12 @@ fn append(log: &mut SessionLog, records: Vec<NewRecord>, durability: Durability)
     receiver
 }
 
-/// Prints all files, for a test that fails.
-fn show(disk: &Disk) {
-    for name in disk.names() {
-        let content = disk.content(&name).unwrap_or_default();
-        if name.ends_with(".idx") {
-            println!("{name}: {content:?}");
-        } else {
-            println!("{name}: {}", String::from_utf8_lossy(&content).escape_debug());
-        }
-    }
-}
-
 fn open(disk: &Disk, random: &mut Random) -> SessionLog {
     let sessions = Sessions::new("unused".as_ref());
     match sessions.open("s-1", options(disk, random)) {
         Ok((log, _)) => log,
         Err(error) => {
-            show(disk);
+            disk.show();
             panic!("{error}")
         }
     }
@@ -214,21 +202,10 @@ fn run(seed: u64) {
     assert_eq!(log.last_seq(), ack.last_seq);
 }
 
-/// Some seconds of work; in the slow tier some minutes. `HERDBOOK_TEST_SEED` is the first seed, and the only one outside
-/// of the slow tier.
-fn seeds() -> std::ops::Range<u64> {
-    #[expect(clippy::disallowed_methods, reason = "the seed of a failure is run again by its number")]
-    let first = std::env::var("HERDBOOK_TEST_SEED").ok().and_then(|seed| seed.parse::<u64>().ok());
-    match first {
-        first if slow() => first.unwrap_or(0)..first.unwrap_or(0) + 20_000,
-        Some(seed) => seed..seed + 1,
-        None => 0..500,
-    }
-}
-
 #[test]
 fn a_session_keeps_its_word_over_faults_kills_and_power_cuts() {
-    for seed in seeds() {
+    // Some seconds of work; in the slow tier some minutes.
+    for seed in seeds(500) {
         // Shown when the test fails: this seed and the one number decide everything but the threads' timing.
         println!("seed {seed}");
         run(seed);
