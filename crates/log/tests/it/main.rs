@@ -9,4 +9,5 @@ mod disk;
 mod faults;
 mod limit;
 mod model;
+mod repair;
 mod support;
