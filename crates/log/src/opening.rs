@@ -51,8 +51,9 @@ pub(crate) fn recover(storage: &dyn Storage, session: &str, now_ms: u64) -> Resu
         let at = |source| FileError { name: name.file_name(), source };
         let OpenedSegment { file, is_cold } = cold::open_segment(storage, name).map_err(at)?;
         let length = file.length().map_err(at)?;
-        empty_last = (length == 0).then_some(name);
-        if length > 0 {
+        let is_filled = length > 0 || log.was_synced(name);
+        empty_last = (!is_filled).then_some(name);
+        if is_filled {
             filled.push(Found { name, length, is_closed: is_cold });
         }
     }
@@ -77,6 +78,12 @@ impl Log<'_> {
     fn open(&self, name: SegmentName) -> Result<LineSource, FileError> {
         let at = |source| FileError { name: name.file_name(), source };
         Ok(LineSource::new(cold::open_segment(self.storage, name).map_err(at)?.file))
+    }
+
+    /// True where a segment had synced lines at some time, be it empty now.
+    fn was_synced(&self, name: SegmentName) -> bool {
+        let index = Index::read(self.storage, name, Some(self.session));
+        index.and_then(|index| index.synced).is_some_and(|synced| synced.offset > 0)
     }
 
     /// Reads from the last entry at or below the watermark. Nothing where anything is not as the indexes say, or not

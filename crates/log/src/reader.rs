@@ -222,8 +222,8 @@ impl Reader {
         let mut source = LineSource::at(file, place.offset, line);
         let behind = || Some(Chain::behind(place.seq.checked_sub(1)?, place.crc));
         let Ok(Next::Line(range)) = source.next() else { return None };
-        behind()?.take_next(source.bytes(range))?;
-        source.rewind();
+        behind()?.take_next(source.bytes(range.clone()))?;
+        source.put_back(range);
         Some((behind()?, source))
     }
 

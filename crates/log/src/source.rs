@@ -98,6 +98,13 @@ impl LineSource {
         true
     }
 
+    /// Hands out again the line that was handed out last.
+    pub(crate) fn put_back(&mut self, line: Range<usize>) {
+        (self.line, self.start_offset) = self.handed;
+        self.start = line.start;
+        self.searched = line.start;
+    }
+
     pub(crate) fn next(&mut self) -> io::Result<Next> {
         self.handed = (self.line, self.start_offset);
         loop {

@@ -10,4 +10,6 @@ mod faults;
 mod limit;
 mod model;
 mod repair;
+mod session_damage;
+mod session_model;
 mod support;
