@@ -23,6 +23,7 @@ mod panes;
 mod processes;
 mod reconcile;
 mod report;
+mod retention;
 mod route_bench;
 mod route_faults;
 mod route_files;
