@@ -65,13 +65,10 @@ impl Policy {
     pub(crate) fn options(self, options: Options) -> Options {
         match self {
             Policy::Always | Policy::Barrier => options,
-            Policy::Os => Options { sync_within: NEVER, ..options },
+            Policy::Os => Options { sync_within: None, ..options },
         }
     }
 }
-
-/// So long as a log is open, which no log is.
-const NEVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Settings of the detector.
 #[derive(Clone, Debug)]
