@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::carry;
 use crate::chain::{Chain, Place, Verdict};
+use crate::cold;
 use crate::damage::{Damage, DamageKind};
 use crate::index::Index;
 use crate::line::Shape;
@@ -126,6 +128,13 @@ impl Reader {
                     self.leave_segment()?;
                 }
                 Err(error) => {
+                    let place = current.place();
+                    if current.source.skip_fault() {
+                        let kind = DamageKind::Unreadable(error.to_string());
+                        self.chain.refuse(place, kind, &mut self.verdicts);
+                        self.take_verdicts();
+                        continue;
+                    }
                     current.source.rewind();
                     if std::mem::replace(&mut current.failed, true) {
                         self.leave_segment()?;
@@ -176,6 +185,9 @@ impl Reader {
             }
             Ok(Next::End(_)) | Err(_) => {}
         }
+        if let Some(crc) = carry::read(&*self.storage, after) {
+            self.chain.carry(crc);
+        }
         self.enter(next);
         Some(())
     }
@@ -202,7 +214,7 @@ impl Reader {
     fn near(&self, name: SegmentName) -> Option<(Chain, LineSource)> {
         let index = Index::read(&*self.storage, name, None).filter(|_| self.from_seq > 1)?;
         let place = *index.entries.iter().rev().find(|entry| entry.seq <= self.from_seq)?;
-        let file = self.storage.open(&name.file_name(), false).ok()?;
+        let file = cold::open_segment(&*self.storage, name).ok()?.file;
         if !follows_line_feed(&*file, place.offset) {
             return None;
         }
@@ -210,8 +222,8 @@ impl Reader {
         let mut source = LineSource::at(file, place.offset, line);
         let behind = || Some(Chain::behind(place.seq.checked_sub(1)?, place.crc));
         let Ok(Next::Line(range)) = source.next() else { return None };
-        behind()?.take_next(source.bytes(range))?;
-        source.rewind();
+        behind()?.take_next(source.bytes(range.clone()))?;
+        source.put_back(range);
         Some((behind()?, source))
     }
 
@@ -247,7 +259,7 @@ fn find_segment(
 ) -> Option<(SegmentName, LineSource)> {
     let names = segments_of(&storage.list().ok()?);
     names.into_iter().filter(|name| wanted(*name)).find_map(|name| {
-        let file = storage.open(&name.file_name(), false).ok()?;
+        let file = cold::open_segment(storage, name).ok()?.file;
         let has_bytes = file.length().is_ok_and(|length| length > 0);
         has_bytes.then(|| (name, LineSource::new(file)))
     })

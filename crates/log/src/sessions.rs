@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
+use crate::cold;
 use crate::line::{self, Head, MAX_SESSION_ID_BYTES, NewRecord};
 use crate::reader::Reader;
 use crate::segment::segments_of;
@@ -71,7 +72,7 @@ impl Sessions {
         let storage = Folder::new(folder);
         let names = segments_of(&storage.list()?);
         let Some(first) = names.first() else { return Ok(None) };
-        let file = storage.open(&first.file_name(), false)?;
+        let file = cold::open_segment(&storage, *first)?.file;
         let mut head = vec![0; HEAD_BYTES];
         let read = file.read_at(&mut head, 0)?;
         let head = &head[..read];
@@ -247,9 +248,17 @@ impl SessionLog {
         if self.ids.is_none() {
             // Room for all at once: a table that grows is there twice for a moment.
             let mut ids = HashMap::with_capacity(self.next_seq as usize);
+            let mut unread = None;
             for line in Reader::with_storage(Arc::clone(&self.storage)) {
-                let line = line.map_err(|damage| Misplaced::Unread(damage.to_string()))?;
-                ids.insert(key_of(&line.id), line.seq);
+                match line {
+                    Ok(line) => drop(ids.insert(key_of(&line.id), line.seq)),
+                    Err(damage) => unread = unread.or(Some(damage)),
+                }
+            }
+            // Half a line that is left behind in an earlier segment is no record; one that is not read is missed.
+            let written = self.store.health().written_seq;
+            if let Some(damage) = unread.filter(|_| (ids.len() as u64) < written) {
+                return Err(Misplaced::Unread(damage.to_string()));
             }
             self.ids = Some(ids);
         }

@@ -18,7 +18,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("daemon", &["events", "hosts", "engine", "story", "log", "wire", "machine", "api", "redact"]),
     ("hook", &["wire"]),
     ("cli", &["events", "hosts", "story", "log", "wire", "machine", "api", "redact", "daemon"]),
-    ("conformance", &["events", "hosts", "engine", "log", "wire", "machine", "api", "redact"]),
+    ("conformance", &["events", "hosts", "engine", "story", "log", "wire", "machine", "api", "redact"]),
     ("truth", &["api", "hosts"]),
 ];
 
