@@ -5,16 +5,23 @@ use herdbook_events::catalog::{DiffStats, LineRange};
 /// How much of a text is told where it is not told whole, in characters.
 const BRIEF: usize = 400;
 
-/// Cuts a text, unless it is told whole. Line ends become blanks.
+/// Cuts a text and makes one line of it, with one blank between its words, unless it is told whole.
 pub(super) fn brief(text: &str, full: bool) -> String {
     let text = text.trim();
     if full {
         return text.to_owned();
     }
-    let mut cut: String =
-        text.chars().take(BRIEF).map(|letter| if letter == '\n' { ' ' } else { letter }).collect();
-    if text.chars().nth(BRIEF).is_some() {
-        cut.push('…');
+    let mut cut = String::new();
+    for (count, letter) in text.chars().enumerate() {
+        if count == BRIEF {
+            cut.push('…');
+            break;
+        }
+        if !letter.is_whitespace() {
+            cut.push(letter);
+        } else if !cut.ends_with(' ') {
+            cut.push(' ');
+        }
     }
     cut
 }
@@ -116,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_text_is_cut_between_letters() {
-        assert_eq!(brief(" a\nb \n", false), "a b");
+        assert_eq!(brief(" a\r\n\n\tb \n", false), "a b");
         assert_eq!(brief(" a\nb \n", true), "a\nb");
         let long = "é".repeat(BRIEF + 1);
         assert_eq!(brief(&long, false), format!("{}…", "é".repeat(BRIEF)));

@@ -101,7 +101,7 @@ fn told_whole_and_live_every_event_has_its_row() {
 fn whole_texts_keep_their_lines_and_brief_ones_are_one_line() {
     let text = r#"{"mentions":[],"text":"First line\n\n  indented\tmore"}"#;
     let lines = [line(1, "user.message-created", text)];
-    assert_eq!(brief(&lines), ["1 you: First line    indented\tmore"]);
+    assert_eq!(brief(&lines), ["1 you: First line indented more"]);
     let full = told(&lines, Telling { full: true, live: false });
     assert_eq!(full, ["1 you: First line", "  | ", "  |   indented    more"]);
     let long = format!(r#"{{"mentions":[],"text":"{}"}}"#, "x".repeat(5_000));

@@ -19,12 +19,8 @@ use crate::printer::{Line, Printer, Style};
 ///
 /// One line a step, at the place where it ended; what is longer than the terminal is cut, unless --full. On a terminal it
 /// is shown in `$PAGER`, else in `less`.
-///
-/// herdbook log show demo-1               all of it
-/// herdbook log show demo-1 --last 50     its last 50 events
-/// herdbook log show ./run.jsonl --full   whole texts, inputs, results and diffs
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
+#[command(after_long_help = EXAMPLES)]
 pub struct Args {
     /// A session's key, or a file
     target: PathBuf,
@@ -44,6 +40,12 @@ pub struct Args {
     #[arg(long)]
     no_pager: bool,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  herdbook log show demo-1               all of it
+  herdbook log show demo-1 --last 50     its last 50 events
+  herdbook log show ./run.jsonl --full   whole texts, inputs, results and diffs";
 
 /// How many events before the first one are read to know what it belongs to.
 pub const WARM_UP: u64 = 1_000;

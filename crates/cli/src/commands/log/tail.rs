@@ -21,11 +21,8 @@ use crate::printer::{Line, Printer, Style};
 /// Print the last events of a log, and with -f those that come, until Ctrl-C
 ///
 /// Each is a line as `log ls` prints it (seq, time in Unix milliseconds, type), told as in `log show`, or the line itself.
-///
-/// herdbook log tail -f --show demo-1           read along
-/// herdbook log tail -n 1 --raw demo-1 | jq .   the last event, whole
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
+#[command(after_long_help = EXAMPLES)]
 pub struct Args {
     /// A session's key, or a file
     target: PathBuf,
@@ -42,6 +39,11 @@ pub struct Args {
     #[arg(long, conflicts_with = "show")]
     raw: bool,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  herdbook log tail -f --show demo-1           read along
+  herdbook log tail -n 1 --raw demo-1 | jq .   the last event, whole";
 
 /// How often it is looked for more.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -65,16 +67,17 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     let mut follower = Follower { lines, seal, partial: Vec::new() };
     let mut rows = Rows::of(args);
     let mut there = VecDeque::new();
-    while let Some(line) = follower.next()? {
-        if there.len() == kept {
+    let mut keep = |line| {
+        there.push_back(line);
+        if there.len() > kept {
             there.pop_front();
         }
-        if kept > 0 {
-            there.push_back(line);
-        }
+    };
+    while let Some(line) = follower.next()? {
+        keep(line);
     }
     if !args.follow && !follower.partial.is_empty() {
-        there.push_back(std::mem::take(&mut follower.partial));
+        keep(std::mem::take(&mut follower.partial));
     }
     let warm = there.len().saturating_sub(usize::try_from(args.lines).unwrap_or(usize::MAX));
     let (mut bad, lines) = (follower.damage(context.printer), there.len() as u64);
