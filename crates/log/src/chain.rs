@@ -50,6 +50,7 @@ struct Held {
 #[derive(Debug)]
 pub(crate) struct Chain {
     session: Option<String>,
+    /// The session is known: it was given, or stands in a line that was right. Before, each line's own is tried.
     started: bool,
     last_seq: u64,
     last_crc: u32,
@@ -91,9 +92,19 @@ impl Chain {
         Chain { last_seq: seq - 1, trust_first: seq > 1, ..Chain::new(None) }
     }
 
+    /// Begins behind a line of which the seq and the crc are known.
+    pub(crate) fn behind(last_seq: u64, last_crc: u32) -> Chain {
+        Chain { started: true, last_seq, last_crc, ..Chain::new(None) }
+    }
+
     /// The seq of the last good line, 0 before the first.
     pub(crate) fn last_seq(&self) -> u64 {
         self.last_seq
+    }
+
+    /// How many places since the last good line are damaged, or wait to be vouched for.
+    pub(crate) fn bad(&self) -> u64 {
+        self.bad + u64::from(self.held.is_some())
     }
 
     /// The crc which a new line has to continue.
@@ -111,6 +122,15 @@ impl Chain {
     /// Notes that reading goes on in a segment which was made for this seq.
     pub(crate) fn enter_segment(&mut self, first_seq: u64) {
         self.overlap = first_seq <= self.last_seq && !self.trust_first;
+    }
+
+    /// Notes that the segment that ends here was rewritten: the next one continues the crc which its last line had before.
+    pub(crate) fn carry(&mut self, crc: u32) {
+        if self.bad == 0 && self.held.is_none() {
+            self.last_crc = crc;
+        } else {
+            self.remember(crc);
+        }
     }
 
     /// Takes a line that follows the last good one without any doubt; nothing when it has to be judged.
@@ -133,7 +153,7 @@ impl Chain {
     pub(crate) fn judge(&mut self, bytes: &[u8], place: Place, verdicts: &mut Vec<Verdict>) -> Judged {
         let Some(shape) = Shape::read(bytes) else {
             self.refuse(place, DamageKind::Malformed, verdicts);
-            let text = bytes.len().checked_sub(line::SUFFIX_BYTES).filter(|_| self.started);
+            let text = bytes.len().checked_sub(line::SUFFIX_BYTES).filter(|_| self.session.is_some());
             if let Some(text) = text {
                 self.remember(crc32c::crc32c_append(self.last_crc, &bytes[..text]));
             }
@@ -238,6 +258,7 @@ impl Chain {
     }
 
     fn commit(&mut self, shape: &Shape) {
+        self.started = true;
         self.last_seq = shape.seq;
         self.last_crc = shape.crc;
         self.bad = 0;
@@ -249,7 +270,6 @@ impl Chain {
 
     fn start(&mut self, bytes: &[u8], shape: &Shape) {
         if !self.started {
-            self.started = true;
             self.session = line::unquote(&bytes[shape.session.clone()]);
             self.last_crc = self.session.as_deref().map_or(0, line::first_crc);
         }
@@ -269,7 +289,7 @@ impl Chain {
 }
 
 fn continues(previous_crc: u32, bytes: &[u8], shape: &Shape) -> bool {
-    crc32c::crc32c_append(previous_crc, &bytes[..shape.body]) == shape.crc
+    shape.continues(previous_crc, bytes)
 }
 
 fn seq_is_next(shape: &Shape, last_seq: u64, bad: u64) -> bool {

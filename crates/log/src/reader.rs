@@ -4,9 +4,13 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::carry;
 use crate::chain::{Chain, Place, Verdict};
+use crate::cold;
 use crate::damage::{Damage, DamageKind};
+use crate::index::Index;
 use crate::line::Shape;
+use crate::opening::follows_line_feed;
 use crate::segment::{SegmentName, segments_of};
 use crate::source::{LineSource, Next};
 use crate::storage::{Folder, Storage};
@@ -63,10 +67,17 @@ impl Reader {
         Reader::with_storage(Arc::new(Folder::new(dir)))
     }
 
-    /// Reads from the record with this seq on. Earlier segments are not read; the first line of the segment where
-    /// reading begins is believed, since its predecessor is not read.
+    /// Reads from the record with this seq on. Earlier segments are not read, and of its own segment only what lies
+    /// behind the last place before it that the index knows. Without an index the first line of the segment is believed,
+    /// since its predecessor is not read.
     pub fn open_from(dir: &Path, seq: u64) -> Reader {
-        Reader { from_seq: seq, ..Reader::open(dir) }
+        Reader::open(dir).from_seq(seq)
+    }
+
+    /// Passes over the records before this one, as [`Reader::open_from`] does. To be called before anything is read.
+    #[must_use]
+    pub fn from_seq(self, seq: u64) -> Reader {
+        Reader { from_seq: seq, ..self }
     }
 
     /// Reads from any storage.
@@ -117,6 +128,13 @@ impl Reader {
                     self.leave_segment()?;
                 }
                 Err(error) => {
+                    let place = current.place();
+                    if current.source.skip_fault() {
+                        let kind = DamageKind::Unreadable(error.to_string());
+                        self.chain.refuse(place, kind, &mut self.verdicts);
+                        self.take_verdicts();
+                        continue;
+                    }
                     current.source.rewind();
                     if std::mem::replace(&mut current.failed, true) {
                         self.leave_segment()?;
@@ -167,6 +185,9 @@ impl Reader {
             }
             Ok(Next::End(_)) | Err(_) => {}
         }
+        if let Some(crc) = carry::read(&*self.storage, after) {
+            self.chain.carry(crc);
+        }
         self.enter(next);
         Some(())
     }
@@ -176,11 +197,34 @@ impl Reader {
         let names = segments_of(&self.storage.list().ok()?);
         let start = names.iter().rev().find(|name| name.copy == 1 && name.first_seq <= from).copied();
         let first = find_segment(&*self.storage, |name| Some(name) >= start)?;
+        if let Some((chain, source)) = self.near(first.0) {
+            self.chain = chain;
+            self.current = Some(Current { name: first.0, source, failed: false });
+            return Some(());
+        }
         if first.0.first_seq > 1 && first.0.first_seq <= from {
             self.chain = Chain::from_middle(first.0.first_seq);
         }
         self.enter(first);
         Some(())
+    }
+
+    /// Finds the last place of the index at or before the first line that is wanted; nothing where the line there is
+    /// not as the index says.
+    fn near(&self, name: SegmentName) -> Option<(Chain, LineSource)> {
+        let index = Index::read(&*self.storage, name, None).filter(|_| self.from_seq > 1)?;
+        let place = *index.entries.iter().rev().find(|entry| entry.seq <= self.from_seq)?;
+        let file = cold::open_segment(&*self.storage, name).ok()?.file;
+        if !follows_line_feed(&*file, place.offset) {
+            return None;
+        }
+        let line = (place.seq + 1).checked_sub(name.first_seq).filter(|line| *line > 0)?;
+        let mut source = LineSource::at(file, place.offset, line);
+        let behind = || Some(Chain::behind(place.seq.checked_sub(1)?, place.crc));
+        let Ok(Next::Line(range)) = source.next() else { return None };
+        behind()?.take_next(source.bytes(range.clone()))?;
+        source.put_back(range);
+        Some((behind()?, source))
     }
 
     fn enter(&mut self, (name, source): (SegmentName, LineSource)) {
@@ -215,7 +259,7 @@ fn find_segment(
 ) -> Option<(SegmentName, LineSource)> {
     let names = segments_of(&storage.list().ok()?);
     names.into_iter().filter(|name| wanted(*name)).find_map(|name| {
-        let file = storage.open(&name.file_name(), false).ok()?;
+        let file = cold::open_segment(storage, name).ok()?.file;
         let has_bytes = file.length().is_ok_and(|length| length > 0);
         has_bytes.then(|| (name, LineSource::new(file)))
     })

@@ -33,7 +33,19 @@ pub trait Storage: Send + Sync {
     /// When it is not there, may not be opened, or is not a regular file of this user (case F-111).
     fn open(&self, name: &str, write: bool) -> io::Result<Box<dyn LogFile>>;
 
-    /// Makes creations durable: fsync of the folder.
+    /// Gives a file another name, in place of a file that has it, at once. Durable after [`Storage::sync_folder`].
+    ///
+    /// # Errors
+    /// When it is not there, and whatever the system says.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+
+    /// Removes a file. Durable after [`Storage::sync_folder`].
+    ///
+    /// # Errors
+    /// `NotFound` when it is not there, and whatever the system says.
+    fn remove(&self, name: &str) -> io::Result<()>;
+
+    /// Makes creations, renames and removals durable: fsync of the folder.
     ///
     /// # Errors
     /// When the system could not promise it.
@@ -54,6 +66,11 @@ pub trait LogFile: Send + Sync {
     /// Whatever the system says.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
 
+    /// Where reading can go on after [`LogFile::read_at`] failed at a place for good; nothing where it cannot.
+    fn after_fault(&self, _offset: u64) -> Option<u64> {
+        None
+    }
+
     /// Returns the length in bytes.
     ///
     /// # Errors
@@ -73,6 +90,20 @@ pub trait LogFile: Send + Sync {
     fn sync(&self) -> io::Result<()>;
 }
 
+/// Appends all bytes; a short write is gone on with at once. Returns how many were written.
+pub(crate) fn append_all(file: &dyn LogFile, bytes: &[u8]) -> (usize, io::Result<()>) {
+    let mut written = 0;
+    while written < bytes.len() {
+        match file.append(&bytes[written..]) {
+            Ok(0) => return (written, Err(io::ErrorKind::WriteZero.into())),
+            Ok(count) => written += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return (written, Err(error)),
+        }
+    }
+    (written, Ok(()))
+}
+
 /// A real folder.
 #[derive(Clone, Debug)]
 pub struct Folder {
@@ -90,11 +121,15 @@ impl Storage for Folder {
     fn prepare(&self) -> io::Result<()> {
         match fs::symlink_metadata(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let missing: Vec<&Path> =
+                    self.path.ancestors().take_while(|path| fs::symlink_metadata(path).is_err()).collect();
                 DirBuilder::new().recursive(true).mode(0o700).create(&self.path)?;
-                match self.path.parent() {
-                    Some(parent) if !parent.as_os_str().is_empty() => File::open(parent)?.sync_all(),
-                    _ => Ok(()),
+                // Each new folder's name lies in the one above it.
+                let parents = missing.iter().filter_map(|made| made.parent());
+                for parent in parents.filter(|parent| !parent.as_os_str().is_empty()) {
+                    File::open(parent)?.sync_all()?;
                 }
+                Ok(())
             }
             Err(error) => Err(error),
             Ok(found) if !found.is_dir() => Err(io::Error::other("it is not a folder")),
@@ -129,6 +164,14 @@ impl Storage for Folder {
         let mut options = OpenOptions::new();
         options.read(true).append(write);
         Ok(Box::new(RealFile { file: open_regular(&mut options, &self.path.join(name))? }))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        fs::rename(self.path.join(from), self.path.join(to))
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        fs::remove_file(self.path.join(name))
     }
 
     fn sync_folder(&self) -> io::Result<()> {
