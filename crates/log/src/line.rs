@@ -207,33 +207,38 @@ pub(crate) fn read_crc(line: &[u8]) -> Option<(usize, u32)> {
     Some((body, crc))
 }
 
+/// So many digits are below 2^64, whatever they are.
+const DIGITS_THAT_FIT: usize = 19;
+
 struct Cursor<'a> {
     line: &'a [u8],
     at: usize,
 }
 
 impl Cursor<'_> {
-    fn literal(&mut self, literal: &[u8]) -> Option<()> {
-        self.line[self.at..].starts_with(literal).then(|| self.at += literal.len())
+    fn literal<const N: usize>(&mut self, literal: &[u8; N]) -> Option<()> {
+        (self.line[self.at..].first_chunk::<N>()? == literal).then(|| self.at += N)
     }
 
     fn number(&mut self) -> Option<u64> {
-        let digits = self.line[self.at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let mut value = 0u64;
-        for digit in &self.line[self.at..self.at + digits] {
+        let rest = &self.line[self.at..];
+        let digits = rest.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(rest.len());
+        let (first, more) = rest[..digits].split_at(digits.min(DIGITS_THAT_FIT));
+        let mut value = first.iter().fold(0, |value, digit| value * 10 + u64::from(digit - b'0'));
+        for digit in more {
             value = value.checked_mul(10)?.checked_add(u64::from(digit - b'0'))?;
         }
         self.at += digits;
         (digits > 0).then_some(value)
     }
 
-    /// Reads up to the closing quote of a string that needs no escapes; stops before the quote.
+    /// Reads a name up to the first byte that no name has, which is the closing quote of a string without escapes.
     fn name(&mut self) -> Option<Range<usize>> {
         let rest = &self.line[self.at..];
-        let end = self.at + memchr::memchr(b'"', &rest[..rest.len().min(MAX_NAME_BYTES + 1)])?;
-        let range = self.at..end;
-        self.at = end;
-        is_name(&self.line[range.clone()]).then_some(range)
+        let length = rest.iter().take(MAX_NAME_BYTES + 1).position(|byte| !IS_NAME[usize::from(*byte)])?;
+        let range = self.at..self.at + length;
+        self.at = range.end;
+        (length > 0).then_some(range)
     }
 
     /// Reads a JSON string, quotes included.
@@ -241,14 +246,14 @@ impl Cursor<'_> {
         let start = self.at;
         self.literal(b"\"")?;
         loop {
-            match self.line.get(self.at)? {
-                b'"' => break,
-                b'\\' => self.at += 2,
-                _ => self.at += 1,
+            let rest = &self.line.get(self.at..)?;
+            let stop = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
+            self.at += stop + 1;
+            if rest[stop] == b'"' {
+                return Some(start..self.at);
             }
+            self.at += 1;
         }
-        self.at += 1;
-        Some(start..self.at)
     }
 }
 
