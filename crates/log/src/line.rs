@@ -70,7 +70,9 @@ impl NewRecord {
 }
 
 fn is_name(bytes: &[u8]) -> bool {
-    (1..=MAX_NAME_BYTES).contains(&bytes.len()) && bytes.iter().all(|byte| IS_NAME[usize::from(*byte)])
+    // All bytes are looked at, without a way out in between, which takes half of the time.
+    let all_fit = bytes.iter().fold(true, |all_fit, byte| all_fit & IS_NAME[usize::from(*byte)]);
+    (1..=MAX_NAME_BYTES).contains(&bytes.len()) && all_fit
 }
 
 /// Which bytes a name has; a table, because listings look at every one.
@@ -207,9 +209,6 @@ pub(crate) fn read_crc(line: &[u8]) -> Option<(usize, u32)> {
     Some((body, crc))
 }
 
-/// So many digits are below 2^64, whatever they are.
-const DIGITS_THAT_FIT: usize = 19;
-
 struct Cursor<'a> {
     line: &'a [u8],
     at: usize,
@@ -221,24 +220,23 @@ impl Cursor<'_> {
     }
 
     fn number(&mut self) -> Option<u64> {
-        let rest = &self.line[self.at..];
-        let digits = rest.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(rest.len());
-        let (first, more) = rest[..digits].split_at(digits.min(DIGITS_THAT_FIT));
-        let mut value = first.iter().fold(0, |value, digit| value * 10 + u64::from(digit - b'0'));
-        for digit in more {
-            value = value.checked_mul(10)?.checked_add(u64::from(digit - b'0'))?;
+        let start = self.at;
+        let mut value = 0u64;
+        while let Some(digit) = self.line.get(self.at).map(|byte| byte.wrapping_sub(b'0')).filter(|d| *d < 10)
+        {
+            value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
+            self.at += 1;
         }
-        self.at += digits;
-        (digits > 0).then_some(value)
+        (self.at > start).then_some(value)
     }
 
-    /// Reads a name up to the first byte that no name has, which is the closing quote of a string without escapes.
+    /// Reads up to the closing quote of a string that needs no escapes; stops before the quote.
     fn name(&mut self) -> Option<Range<usize>> {
         let rest = &self.line[self.at..];
-        let length = rest.iter().take(MAX_NAME_BYTES + 1).position(|byte| !IS_NAME[usize::from(*byte)])?;
-        let range = self.at..self.at + length;
-        self.at = range.end;
-        (length > 0).then_some(range)
+        let end = self.at + memchr::memchr(b'"', &rest[..rest.len().min(MAX_NAME_BYTES + 1)])?;
+        let range = self.at..end;
+        self.at = end;
+        is_name(&self.line[range.clone()]).then_some(range)
     }
 
     /// Reads a JSON string, quotes included.
@@ -246,8 +244,8 @@ impl Cursor<'_> {
         let start = self.at;
         self.literal(b"\"")?;
         loop {
-            let rest = &self.line.get(self.at..)?;
-            let stop = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
+            let rest = self.line.get(self.at..)?;
+            let stop = memchr::memchr2(b'"', b'\\', rest)?;
             self.at += stop + 1;
             if rest[stop] == b'"' {
                 return Some(start..self.at);
