@@ -10,11 +10,21 @@ pub(crate) struct JobEnd {
     pub crc: u32,
 }
 
+/// Where one line begins inside a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    pub start: usize,
+    pub seq: u64,
+    /// The crc that it continues.
+    pub crc: u32,
+}
+
 /// Encoded lines that go out in one write. It holds whole appends.
 #[derive(Debug, Default)]
 pub(crate) struct Chunk {
     pub bytes: Vec<u8>,
     pub jobs: Vec<JobEnd>,
+    pub marks: Vec<Mark>,
 }
 
 impl Chunk {
@@ -24,8 +34,13 @@ impl Chunk {
         let end = self.jobs[..count].last()?.end;
         let rest = self.bytes.split_off(end);
         let jobs = self.jobs.split_off(count);
-        let done =
-            Chunk { bytes: std::mem::replace(&mut self.bytes, rest), jobs: std::mem::take(&mut self.jobs) };
+        let marks = self.marks.split_off(self.marks.partition_point(|mark| mark.start < end));
+        let done = Chunk {
+            bytes: std::mem::replace(&mut self.bytes, rest),
+            jobs: std::mem::take(&mut self.jobs),
+            marks: std::mem::take(&mut self.marks),
+        };
+        self.marks = marks.into_iter().map(|mark| Mark { start: mark.start - end, ..mark }).collect();
         self.jobs = jobs.into_iter().map(|job| JobEnd { end: job.end - end, ..job }).collect();
         Some(done)
     }
@@ -51,6 +66,7 @@ impl Encoder {
     /// Encodes the records of one append at the end of a chunk.
     pub(crate) fn encode(&mut self, chunk: &mut Chunk, records: &[NewRecord]) {
         for record in records {
+            chunk.marks.push(Mark { start: chunk.bytes.len(), seq: self.next_seq, crc: self.last_crc });
             self.last_crc =
                 line::encode(&mut chunk.bytes, &self.session_json, self.next_seq, record, self.last_crc);
             self.next_seq += 1;

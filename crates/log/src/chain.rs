@@ -92,6 +92,11 @@ impl Chain {
         Chain { last_seq: seq - 1, trust_first: seq > 1, ..Chain::new(None) }
     }
 
+    /// Begins behind a line of which the seq and the crc are known.
+    pub(crate) fn behind(last_seq: u64, last_crc: u32) -> Chain {
+        Chain { started: true, last_seq, last_crc, ..Chain::new(None) }
+    }
+
     /// The seq of the last good line, 0 before the first.
     pub(crate) fn last_seq(&self) -> u64 {
         self.last_seq

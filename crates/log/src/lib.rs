@@ -8,13 +8,16 @@
 //! line once it is acknowledged.
 //!
 //! Start reading at [`Store`] (open, append), then `writer` (batches, failures), `chain` (what damage is), `recover`
-//! (opening), and [`Reader`] (reading and following without locks).
+//! (opening), `opening` (a session's log, by its
+//! `index`), and [`Reader`] (reading and following without locks).
 
 mod batch;
 mod chain;
 mod damage;
+mod index;
 mod line;
 mod lock;
+mod opening;
 mod queue;
 mod reader;
 mod recover;
@@ -36,4 +39,6 @@ pub use seals::Seals;
 pub use sessions::{Expected, Misplaced, Placed, SessionLog, Sessions};
 pub use signals::ignore_sigxfsz;
 pub use storage::{Folder, LogFile, Storage};
-pub use store::{Ack, AppendError, Durability, GapRecord, Health, Lost, OpenError, Opened, Options, Store};
+pub use store::{
+    Ack, AppendError, Durability, GapRecord, Health, Lost, OnDamage, OpenError, Opened, Options, Store,
+};

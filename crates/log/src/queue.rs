@@ -63,6 +63,8 @@ pub(crate) type SyncDone = Result<SyncedTo, String>;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SyncedTo {
     pub seq: u64,
+    /// The crc of that line.
+    pub crc: u32,
     /// Length of the file then.
     pub length: u64,
 }

@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use crate::chain::{Chain, Place, Verdict};
 use crate::damage::{Damage, DamageKind};
+use crate::index::Index;
 use crate::line::Shape;
+use crate::opening::follows_line_feed;
 use crate::segment::{SegmentName, segments_of};
 use crate::source::{LineSource, Next};
-use crate::storage::{Folder, Storage};
+use crate::storage::{Folder, LogFile, Storage};
 
 /// One record, read back.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,10 +65,17 @@ impl Reader {
         Reader::with_storage(Arc::new(Folder::new(dir)))
     }
 
-    /// Reads from the record with this seq on. Earlier segments are not read; the first line of the segment where
-    /// reading begins is believed, since its predecessor is not read.
+    /// Reads from the record with this seq on. Earlier segments are not read, and of its own segment only what lies
+    /// behind the last place before it that the index knows. Without an index the first line of the segment is believed,
+    /// since its predecessor is not read.
     pub fn open_from(dir: &Path, seq: u64) -> Reader {
-        Reader { from_seq: seq, ..Reader::open(dir) }
+        Reader::open(dir).from_seq(seq)
+    }
+
+    /// Passes over the records before this one, as [`Reader::open_from`] does. To be called before anything is read.
+    #[must_use]
+    pub fn from_seq(self, seq: u64) -> Reader {
+        Reader { from_seq: seq, ..self }
     }
 
     /// Reads from any storage.
@@ -174,13 +183,39 @@ impl Reader {
     fn enter_first(&mut self) -> Option<()> {
         let from = self.from_seq;
         let names = segments_of(&self.storage.list().ok()?);
-        let start = names.iter().rev().find(|name| name.copy == 1 && name.first_seq <= from).copied();
+        let holds = |name: &&SegmentName| name.copy == 1 && name.first_seq <= from;
+        let mut before = names.iter().rev().filter(holds);
+        // One that has no bytes was passed over: the lines are in the one before it.
+        let start = before.find(|name| filled(&*self.storage, **name).is_some()).copied();
         let first = find_segment(&*self.storage, |name| Some(name) >= start)?;
+        if let Some((chain, source)) = self.near(first.0) {
+            self.chain = chain;
+            self.current = Some(Current { name: first.0, source, failed: false });
+            return Some(());
+        }
         if first.0.first_seq > 1 && first.0.first_seq <= from {
             self.chain = Chain::from_middle(first.0.first_seq);
         }
         self.enter(first);
         Some(())
+    }
+
+    /// Finds the last place of the index at or before the first line that is wanted; nothing where the line there is
+    /// not as the index says.
+    fn near(&self, name: SegmentName) -> Option<(Chain, LineSource)> {
+        let index = Index::read(&*self.storage, name, None).filter(|_| self.from_seq > 1)?;
+        let place = *index.entries.iter().rev().find(|entry| entry.seq <= self.from_seq)?;
+        let file = self.storage.open(&name.file_name(), false).ok()?;
+        if !follows_line_feed(&*file, place.offset) {
+            return None;
+        }
+        let line = (place.seq + 1).checked_sub(name.first_seq).filter(|line| *line > 0)?;
+        let mut source = LineSource::at(file, place.offset, line);
+        let behind = || Some(Chain::behind(place.seq.checked_sub(1)?, place.crc));
+        let Ok(Next::Line(range)) = source.next() else { return None };
+        behind()?.take_next(source.bytes(range.clone()))?;
+        source.put_back(range);
+        Some((behind()?, source))
     }
 
     fn enter(&mut self, (name, source): (SegmentName, LineSource)) {
@@ -214,11 +249,14 @@ fn find_segment(
     wanted: impl Fn(SegmentName) -> bool,
 ) -> Option<(SegmentName, LineSource)> {
     let names = segments_of(&storage.list().ok()?);
-    names.into_iter().filter(|name| wanted(*name)).find_map(|name| {
-        let file = storage.open(&name.file_name(), false).ok()?;
-        let has_bytes = file.length().is_ok_and(|length| length > 0);
-        has_bytes.then(|| (name, LineSource::new(file)))
-    })
+    let mut names = names.into_iter().filter(|name| wanted(*name));
+    names.find_map(|name| Some((name, LineSource::new(filled(storage, name)?))))
+}
+
+/// Opens a segment that has bytes.
+fn filled(storage: &dyn Storage, name: SegmentName) -> Option<Box<dyn LogFile>> {
+    let file = storage.open(&name.file_name(), false).ok()?;
+    file.length().is_ok_and(|length| length > 0).then_some(file)
 }
 
 fn line_of(bytes: &[u8], shape: &Shape, place: impl FnOnce() -> Place) -> Result<Line, Damage> {

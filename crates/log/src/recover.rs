@@ -1,19 +1,21 @@
 //! Opening a log after whatever happened to it: what is right, what was torn off, what is damaged.
 
 use std::io;
+use std::ops::Range;
 
 use crate::chain::{Chain, Judged, Place, Verdict, begins};
 use crate::damage::{Damage, DamageKind, Torn};
+use crate::index::{Entry, IndexWriter, Steps};
 use crate::line::{Shape, first_crc, unquote};
 use crate::segment::{SegmentName, segments_of};
 use crate::source::{LineSource, Next};
-use crate::storage::Storage;
+use crate::storage::{Storage, append_all};
 
 /// How many damaged places are listed.
 const MAX_LISTED: usize = 1000;
 
-/// What a scan of the whole log found.
-#[derive(Debug, Default)]
+/// What a scan of the log found.
+#[derive(Default)]
 pub(crate) struct Recovered {
     /// Another session's id, when this is the log of that session.
     pub other_session: Option<String>,
@@ -28,6 +30,8 @@ pub(crate) struct Recovered {
     pub append_to: Option<(SegmentName, u64)>,
     /// The version of the last right line, when it is newer than this build.
     pub newer: Option<u64>,
+    /// The index beside `append_to`, in a log that has one.
+    pub index: Option<IndexWriter>,
 }
 
 /// A failure of one file.
@@ -40,12 +44,7 @@ pub(crate) struct FileError {
 /// Reads all segments, cuts a torn end off the last one (its bytes are kept beside it), and finds where to go on.
 pub(crate) fn recover(storage: &dyn Storage, session: &str, now_ms: u64) -> Result<Recovered, FileError> {
     let names = segments_of(&storage.list().map_err(|source| FileError { name: String::new(), source })?);
-    let mut scan = Scan {
-        session: Some(session.to_owned()),
-        chain: Chain::new(Some(session.to_owned())),
-        verdicts: Vec::new(),
-        found: Recovered::default(),
-    };
+    let mut scan = Scan::new(session, Chain::new(Some(session.to_owned())));
     let mut last = None;
     let mut empty_last = None;
     for name in names {
@@ -56,7 +55,7 @@ pub(crate) fn recover(storage: &dyn Storage, session: &str, now_ms: u64) -> Resu
             continue;
         }
         empty_last = None;
-        last = Some(scan.segment(name, LineSource::new(file)));
+        last = Some(scan.segment(name, LineSource::new(file), None));
     }
     let mut found = match last {
         Some(segment) => {
@@ -66,46 +65,76 @@ pub(crate) fn recover(storage: &dyn Storage, session: &str, now_ms: u64) -> Resu
         None => Recovered { last_crc: first_crc(session), ..Recovered::default() },
     };
     // A new segment was made, and nothing came to be written there.
-    if let Some(name) = empty_last.filter(|name| name.first_seq == found.last_seq + 1) {
-        found.append_to.get_or_insert((name, 0));
+    if let Some(name) = empty_last.filter(|name| name.first_seq == found.last_seq + 1)
+        && found.append_to.is_none()
+    {
+        // Whoever made it may have been killed before its name was durable.
+        storage.sync_folder().map_err(|source| FileError { name: name.file_name(), source })?;
+        found.append_to = Some((name, 0));
     }
     Ok(found)
 }
 
 /// What a scan found in one segment.
-struct Segment {
-    name: SegmentName,
+pub(crate) struct Segment {
+    pub name: SegmentName,
     /// Where its last right line ends, line feed excluded if `open_end`.
-    good_end: u64,
+    pub good_end: u64,
     /// Where its last byte is.
-    end: u64,
+    pub end: u64,
     /// The last right line has no line feed.
-    open_end: bool,
+    pub open_end: bool,
     /// How many damaged places were listed before it, and up to its last right line: what was found after that may
     /// be a torn end.
     listed_before: usize,
-    listed_at_good: usize,
+    pub listed_at_good: usize,
     /// The last right line of the log is in this segment.
     has_head: bool,
     /// The system refused to read on.
-    unreadable: bool,
+    pub unreadable: bool,
 }
 
-struct Scan {
+pub(crate) struct Scan {
     session: Option<String>,
-    chain: Chain,
+    pub chain: Chain,
     verdicts: Vec<Verdict>,
-    found: Recovered,
+    pub found: Recovered,
+    /// The lines of the segment that its index has records for.
+    pub entries: Vec<Entry>,
+    pub steps: Steps,
+    /// A place that the scan is to pass, and whether it did.
+    pub watched: Option<Entry>,
+    pub passed: bool,
 }
 
 impl Scan {
-    fn segment(&mut self, name: SegmentName, mut source: LineSource) -> Segment {
+    pub(crate) fn new(session: &str, chain: Chain) -> Scan {
+        Scan {
+            session: Some(session.to_owned()),
+            chain,
+            verdicts: Vec::new(),
+            found: Recovered::default(),
+            entries: Vec::new(),
+            steps: Steps::default(),
+            watched: None,
+            passed: false,
+        }
+    }
+
+    /// Reads a segment to its end, or up to the line with the seq `until`.
+    pub(crate) fn segment(
+        &mut self,
+        name: SegmentName,
+        mut source: LineSource,
+        until: Option<u64>,
+    ) -> Segment {
         self.chain.enter_segment(name.first_seq);
         let listed = self.found.damage.len();
+        let start = source.handed().1;
         let mut segment = Segment {
             name,
-            good_end: 0,
-            end: 0,
+            good_end: start,
+            end: start,
             open_end: false,
             listed_before: listed,
             listed_at_good: listed,
@@ -113,8 +142,13 @@ impl Scan {
             unreadable: false,
         };
         loop {
+            if until.is_some_and(|until| self.chain.last_seq() + 1 >= until) {
+                return segment;
+            }
             let next = source.next();
             let (line, offset) = source.handed();
+            let here = Entry { seq: self.chain.last_seq() + 1, offset, crc: self.chain.last_crc() };
+            self.passed |= self.watched == Some(here);
             let place = || Place { segment: name.file_name(), line, offset };
             let (range, at_end) = match next {
                 Ok(Next::Line(range)) => (range, false),
@@ -133,7 +167,7 @@ impl Scan {
             if at_end && range.is_empty() {
                 return segment;
             }
-            let judged = self.line(source.bytes(range), place);
+            let judged = self.line(source.bytes(range), place, here);
             if judged != Judged::Doubtful {
                 segment.good_end = segment.end;
                 segment.open_end = at_end;
@@ -146,12 +180,15 @@ impl Scan {
         }
     }
 
-    fn line(&mut self, bytes: &[u8], place: impl FnOnce() -> Place) -> Judged {
+    fn line(&mut self, bytes: &[u8], place: impl FnOnce() -> Place, here: Entry) -> Judged {
         if self.chain.last_seq() == 0 {
             self.note_other_session(bytes);
         }
         if let Some(shape) = self.chain.take_next(bytes) {
             self.found.note_right(bytes, &shape);
+            if self.steps.take(here) {
+                self.entries.push(here);
+            }
             return Judged::Right;
         }
         let judged = self.chain.judge(bytes, place(), &mut self.verdicts);
@@ -164,7 +201,7 @@ impl Scan {
         self.take_verdicts();
     }
 
-    fn take_verdicts(&mut self) {
+    pub(crate) fn take_verdicts(&mut self) {
         for verdict in self.verdicts.drain(..) {
             match verdict {
                 Verdict::Line(bytes, shape, _) => self.found.note_right(&bytes, &shape),
@@ -178,6 +215,22 @@ impl Scan {
                 }
             }
         }
+    }
+
+    /// Names lines that were synced and are not at the end of their segment, or not right.
+    pub(crate) fn note_missing(&mut self, segment: &Segment, to: u64) {
+        if self.found.damage.len() == segment.listed_at_good {
+            let (file, seq) = (segment.name.file_name(), self.chain.last_seq() + 1);
+            let line = (seq + 1).saturating_sub(segment.name.first_seq);
+            let (offset, kind) = (segment.good_end, DamageKind::Missing { to });
+            self.found.damage.push(Damage { segment: file, line, offset, seq, found: None, kind });
+        }
+    }
+
+    /// Gives up on a line that nothing vouches for.
+    pub(crate) fn reject_held(&mut self) {
+        self.chain.reject_held(&mut self.verdicts);
+        self.take_verdicts();
     }
 
     /// A line that begins the log of another session id: this is not our log.
@@ -196,9 +249,8 @@ impl Scan {
         // Lines that stand after a hole and that nothing vouches for may be right: they stay, and are named.
         let stays = self.chain.highest_seq() > self.chain.last_seq();
         if stays {
-            self.chain.reject_held(&mut self.verdicts);
             self.found = found;
-            self.take_verdicts();
+            self.reject_held();
             found = self.found;
         }
         found.last_seq = self.chain.highest_seq();
@@ -207,7 +259,7 @@ impl Scan {
         let mut may_append = !stays && !segment.unreadable && segment.listed_at_good == segment.listed_before;
         if !stays && !segment.unreadable && segment.good_end < segment.end && found.other_session.is_none() {
             found.damage.truncate(segment.listed_at_good);
-            let kept = keep_torn(storage, &segment, now_ms).ok();
+            let kept = keep_torn(storage, segment.name, segment.good_end..segment.end, now_ms).ok();
             may_append &= kept.is_some();
             length = segment.good_end;
             found.torn.push(Torn {
@@ -239,37 +291,35 @@ impl Recovered {
     }
 }
 
-/// Copies what follows the last right line into a file of its own, durably, and only then cuts it off.
-fn keep_torn(storage: &dyn Storage, segment: &Segment, now_ms: u64) -> io::Result<String> {
-    let file = storage.open(&segment.name.file_name(), true)?;
+/// Copies the end of a segment into a file of its own, durably, and only then cuts it off.
+pub(crate) fn keep_torn(
+    storage: &dyn Storage,
+    segment: SegmentName,
+    end: Range<u64>,
+    now_ms: u64,
+) -> io::Result<String> {
+    let file = storage.open(&segment.file_name(), true)?;
     let mut tries = 0;
     let (name, kept) = loop {
-        let name = segment.name.torn_name(now_ms, tries);
+        let name = segment.torn_name(now_ms, tries);
         match storage.create(&name) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => tries += 1,
             other => break (name, other?),
         }
     };
     let mut buffer = vec![0; 256 << 10];
-    let mut offset = segment.good_end;
-    while offset < segment.end {
+    let mut offset = end.start;
+    while offset < end.end {
         let read = file.read_at(&mut buffer, offset)?;
         if read == 0 {
             break;
         }
-        let mut rest = &buffer[..read];
-        while !rest.is_empty() {
-            let written = kept.append(rest)?;
-            if written == 0 {
-                return Err(io::ErrorKind::WriteZero.into());
-            }
-            rest = &rest[written..];
-        }
+        append_all(&*kept, &buffer[..read]).1?;
         offset += read as u64;
     }
     kept.sync()?;
     storage.sync_folder()?;
-    file.cut(segment.good_end)?;
+    file.cut(end.start)?;
     file.sync()?;
     Ok(name)
 }

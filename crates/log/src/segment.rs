@@ -28,6 +28,11 @@ impl SegmentName {
         }
     }
 
+    /// Returns the name of the index beside it.
+    pub(crate) fn index_name(self) -> String {
+        self.file_name().replace(".jsonl", ".idx")
+    }
+
     /// Returns the name under which cut bytes are kept; `tries` tells apart cuts within one millisecond.
     pub(crate) fn torn_name(self, now_ms: u64, tries: u32) -> String {
         let stem = self.file_name();

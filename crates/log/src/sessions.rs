@@ -7,12 +7,18 @@ use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use crate::line::NewRecord;
+use crate::line::{self, Head, MAX_SESSION_ID_BYTES, NewRecord};
 use crate::reader::Reader;
+use crate::segment::segments_of;
+use crate::storage::{Folder, Storage};
 use crate::store::{Ack, AppendError, Durability, Health, OpenError, Opened, Options, Store};
+
+/// More than the head of a line can have: a session id of 1 KiB in escapes, and its other members.
+const HEAD_BYTES: usize = 8 << 10;
 
 /// The folder with the logs of all sessions.
 #[derive(Clone, Debug)]
@@ -35,7 +41,7 @@ impl Sessions {
 
     /// True where a session has a log.
     pub fn has(&self, key: &str) -> bool {
-        self.folder(key).is_dir()
+        fs::symlink_metadata(self.folder(key)).is_ok_and(|found| found.is_dir())
     }
 
     /// Lists the folders that are there, in no order. None where there is none yet.
@@ -57,18 +63,59 @@ impl Sessions {
         Ok(folders)
     }
 
-    /// Opens a session's log to append to it. `options` says the rest: [`Options::of_session`].
+    /// Reads whose log is in a folder, from the head of its first line. Nothing where it has no line yet.
     ///
     /// # Errors
-    /// As [`Store::open`]; another process has this session open.
+    /// The folder cannot be read, or its first line is not one of a session whose folder has this name.
+    pub fn key_of_folder(&self, folder: &Path) -> io::Result<Option<String>> {
+        let storage = Folder::new(folder);
+        let names = segments_of(&storage.list()?);
+        let Some(first) = names.first() else { return Ok(None) };
+        let file = storage.open(&first.file_name(), false)?;
+        let mut head = vec![0; HEAD_BYTES];
+        let read = file.read_at(&mut head, 0)?;
+        let head = &head[..read];
+        if head.is_empty() {
+            return Ok(None);
+        }
+        let key = Head::read(head).and_then(|found| line::unquote(&head[found.session]));
+        match key.filter(|key| self.folder(key).file_name() == folder.file_name()) {
+            Some(key) => Ok(Some(key)),
+            None => Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "its first line is not one of a session whose folder has this name",
+            )),
+        }
+    }
+
+    /// Opens a session's log to append to it, and makes its folder if it is not there. `options` says the rest:
+    /// [`Options::of_session`]. While it is open, nobody else can open it: the file `LOCK` in its folder is locked.
+    ///
+    /// # Errors
+    /// As [`Store::open`]; another process has this session open, and [`OpenError::Locked`] names it.
     pub fn open(&self, key: &str, mut options: Options) -> Result<(SessionLog, Opened), OpenError> {
+        let bytes = key.len();
+        if !(1..=MAX_SESSION_ID_BYTES).contains(&bytes) {
+            return Err(OpenError::SessionId { bytes });
+        }
         let folder = self.folder(key);
-        fs::create_dir_all(&self.root).map_err(|source| OpenError::Io { path: self.root.clone(), source })?;
         options.session_id = key.to_owned();
         options.lock = None;
+        let storage = match &options.storage {
+            Some(storage) => Arc::clone(storage),
+            None => {
+                for made in [&self.root, &folder] {
+                    let at = |source| OpenError::Io { path: made.clone(), source };
+                    Folder::new(made).prepare().map_err(at)?;
+                }
+                options.lock = Some(folder.join("LOCK"));
+                Arc::new(Folder::new(&folder))
+            }
+        };
+        options.storage = Some(Arc::clone(&storage));
         let (store, opened) = Store::open(&folder, options)?;
         let next_seq = opened.last_seq + 1;
-        Ok((SessionLog { folder, store, next_seq, ids: None }, opened))
+        Ok((SessionLog { folder, storage, store, next_seq, ids: None }, opened))
     }
 }
 
@@ -119,6 +166,7 @@ pub enum Misplaced {
 /// A session's log, open for appending. One caller at a time: places are given in the order of the calls.
 pub struct SessionLog {
     folder: PathBuf,
+    storage: Arc<dyn Storage>,
     store: Store,
     next_seq: u64,
     /// The seq of each id; read when the first record with an id of its own comes.
@@ -197,10 +245,19 @@ impl SessionLog {
 
     fn ids(&mut self) -> Result<&HashMap<u128, u64>, Misplaced> {
         if self.ids.is_none() {
-            let mut ids = HashMap::new();
-            for line in Reader::open(&self.folder) {
-                let line = line.map_err(|damage| Misplaced::Unread(damage.to_string()))?;
-                ids.insert(key_of(&line.id), line.seq);
+            // Room for all at once: a table that grows is there twice for a moment.
+            let mut ids = HashMap::with_capacity(self.next_seq as usize);
+            let mut unread = None;
+            for line in Reader::with_storage(Arc::clone(&self.storage)) {
+                match line {
+                    Ok(line) => drop(ids.insert(key_of(&line.id), line.seq)),
+                    Err(damage) => unread = unread.or(Some(damage)),
+                }
+            }
+            // Half a line that is left behind in an earlier segment is no record; one that is not read is missed.
+            let written = self.store.health().written_seq;
+            if let Some(damage) = unread.filter(|_| (ids.len() as u64) < written) {
+                return Err(Misplaced::Unread(damage.to_string()));
             }
             self.ids = Some(ids);
         }
@@ -209,7 +266,7 @@ impl SessionLog {
 
     /// The record that stands at a seq must be the same: type and payload; its time is the log's.
     fn same(&self, index: usize, record: &NewRecord, seq: u64) -> Result<(), Misplaced> {
-        let line = match Reader::open_from(&self.folder, seq).next() {
+        let line = match Reader::with_storage(Arc::clone(&self.storage)).from_seq(seq).next() {
             Some(Ok(line)) if line.seq == seq => line,
             Some(Err(damage)) => return Err(Misplaced::Unread(damage.to_string())),
             _ => return Err(Misplaced::Unread(format!("seq {seq} is not written yet"))),

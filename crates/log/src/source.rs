@@ -54,6 +54,11 @@ impl LineSource {
         }
     }
 
+    /// Begins at the line with this number, which starts at this offset.
+    pub(crate) fn at(file: Box<dyn LogFile>, offset: u64, line: u64) -> LineSource {
+        LineSource { start_offset: offset, line, handed: (line, offset), ..LineSource::new(file) }
+    }
+
     #[cfg(test)]
     fn with_limit(mut self, limit: usize) -> LineSource {
         self.limit = limit;
@@ -77,6 +82,13 @@ impl LineSource {
         self.start = 0;
         self.searched = 0;
         self.skipping = false;
+    }
+
+    /// Hands out again the line that was handed out last.
+    pub(crate) fn put_back(&mut self, line: Range<usize>) {
+        (self.line, self.start_offset) = self.handed;
+        self.start = line.start;
+        self.searched = line.start;
     }
 
     pub(crate) fn next(&mut self) -> io::Result<Next> {

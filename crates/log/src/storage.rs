@@ -73,6 +73,20 @@ pub trait LogFile: Send + Sync {
     fn sync(&self) -> io::Result<()>;
 }
 
+/// Appends all bytes; a short write is gone on with at once. Returns how many were written.
+pub(crate) fn append_all(file: &dyn LogFile, bytes: &[u8]) -> (usize, io::Result<()>) {
+    let mut written = 0;
+    while written < bytes.len() {
+        match file.append(&bytes[written..]) {
+            Ok(0) => return (written, Err(io::ErrorKind::WriteZero.into())),
+            Ok(count) => written += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return (written, Err(error)),
+        }
+    }
+    (written, Ok(()))
+}
+
 /// A real folder.
 #[derive(Clone, Debug)]
 pub struct Folder {
@@ -90,11 +104,15 @@ impl Storage for Folder {
     fn prepare(&self) -> io::Result<()> {
         match fs::symlink_metadata(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let missing: Vec<&Path> =
+                    self.path.ancestors().take_while(|path| fs::symlink_metadata(path).is_err()).collect();
                 DirBuilder::new().recursive(true).mode(0o700).create(&self.path)?;
-                match self.path.parent() {
-                    Some(parent) if !parent.as_os_str().is_empty() => File::open(parent)?.sync_all(),
-                    _ => Ok(()),
+                // Each new folder's name lies in the one above it.
+                let parents = missing.iter().filter_map(|made| made.parent());
+                for parent in parents.filter(|parent| !parent.as_os_str().is_empty()) {
+                    File::open(parent)?.sync_all()?;
                 }
+                Ok(())
             }
             Err(error) => Err(error),
             Ok(found) if !found.is_dir() => Err(io::Error::other("it is not a folder")),

@@ -10,6 +10,7 @@ use std::time::Duration;
 use crate::damage::{Damage, Torn};
 use crate::line::{LINE_VERSION, MAX_SESSION_ID_BYTES, NewRecord};
 use crate::lock::{self, LockError, LockOwner};
+use crate::opening;
 use crate::queue::{Job, Queue, Reply};
 use crate::recover::{self, FileError};
 use crate::storage::{Folder, Storage};
@@ -22,6 +23,17 @@ pub enum Durability {
     Written,
     /// After fdatasync: it survives a power cut.
     Synced,
+}
+
+/// What a damaged log is opened to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnDamage {
+    /// Every line is read, damage is named, and what is appended goes to a new segment: the journal, where the next
+    /// record must not be lost.
+    GoOn,
+    /// It is not opened, and nothing of it is touched: a session's log, whose lines build on each other. Such a log has
+    /// an index beside each segment, and only what lies behind the last synced places is read.
+    Refuse,
 }
 
 /// How a store is opened.
@@ -41,12 +53,15 @@ pub struct Options {
     pub queue_records: usize,
     /// How many bytes wait for the writer (64 MiB). A larger append is taken when nothing else waits.
     pub queue_bytes: usize,
-    /// How long written records stay unsynced when nobody asks for a sync (100 ms).
-    pub sync_within: Duration,
+    /// How long written records stay unsynced when nobody asks for a sync (100 ms). Nothing: until someone asks, the
+    /// segment or 64 MiB are full, or the store is closed; until then only the system's own habit saves them.
+    pub sync_within: Option<Duration>,
     /// How long the writer waits before it tries a failed write again (250 ms). An append makes it try at once.
     pub retry_every: Duration,
     /// Makes the record that owns up to refused ones, once there is room again. It is called on the writer thread.
     pub gap: Option<GapRecord>,
+    /// What happens where the log is damaged ([`OnDamage::GoOn`]).
+    pub on_damage: OnDamage,
     /// Where the files are; nothing for the real folder.
     pub storage: Option<Arc<dyn Storage>>,
 }
@@ -65,17 +80,18 @@ impl Options {
             pending_bytes: 16 << 20,
             queue_records: 8192,
             queue_bytes: 64 << 20,
-            sync_within: Duration::from_millis(100),
+            sync_within: Some(Duration::from_millis(100)),
             retry_every: Duration::from_millis(250),
             gap: None,
+            on_damage: OnDamage::GoOn,
             storage: None,
         }
     }
 
     /// The options of a session's log, for [`Sessions::open`](crate::Sessions::open). Nothing is refused there and owned
-    /// up to later: whoever appends is told.
+    /// up to later: whoever appends is told. A damaged log is refused.
     pub fn of_session(now_ms: u64) -> Options {
-        Options { lock: None, ..Options::new("", Path::new(""), now_ms) }
+        Options { lock: None, on_damage: OnDamage::Refuse, ..Options::new("", Path::new(""), now_ms) }
     }
 }
 
@@ -189,8 +205,17 @@ pub enum OpenError {
         /// Whose log was asked for.
         wanted: String,
     },
-    /// The log ends in lines of a newer format.
-    #[error("{} has format {found}; this build writes up to {LINE_VERSION}: use a newer build", path.display())]
+    /// Lines of the log are damaged or missing, and it was to be refused then ([`OnDamage::Refuse`]). Nothing was
+    /// changed; it can be read.
+    #[error("{}", damaged_text(path, damage))]
+    Damaged {
+        /// The folder.
+        path: PathBuf,
+        /// The damaged places, the first 1,000.
+        damage: Vec<Damage>,
+    },
+    /// The log ends in lines of a newer format. It can be read.
+    #[error("{} has format {found}; this build writes up to {LINE_VERSION}: use a newer build to append", path.display())]
     NewerFormat {
         /// The folder.
         path: PathBuf,
@@ -213,6 +238,15 @@ fn locked_text(path: &Path, pid: Option<u32>) -> String {
         "{process} already writes here (it holds {}); stop it first, or use another state folder",
         path.display()
     )
+}
+
+fn damaged_text(path: &Path, damage: &[Damage]) -> String {
+    let first = damage.first().map(Damage::to_string).unwrap_or_default();
+    let more = match damage.len() {
+        0 | 1 => String::new(),
+        count => format!(", and {} more", count - 1),
+    };
+    format!("the log in {} is damaged: {first}{more}; nothing of it was changed", path.display())
 }
 
 /// What opening found.
@@ -270,13 +304,12 @@ struct Running {
 }
 
 impl Store {
-    /// Opens the log in a folder, which is made if it is not there: takes the lock, checks every line, cuts a torn
-    /// end off (its bytes are kept) and starts the writer. Damage does not keep a log from being opened: it is named,
-    /// and what is appended goes to a new segment.
+    /// Opens the log in a folder, which is made if it is not there: takes the lock, checks its lines, cuts a torn
+    /// end off (its bytes are kept) and starts the writer. [`Options::on_damage`] says what happens where it is damaged.
     ///
     /// # Errors
-    /// When another process has it, the folder is not safe, it is another session's log or of a newer format, or a
-    /// file cannot be opened.
+    /// When another process has it, the folder is not safe, it is another session's log, of a newer format or damaged, or
+    /// a file cannot be opened.
     pub fn open(dir: &Path, options: Options) -> Result<(Store, Opened), OpenError> {
         let bytes = options.session_id.len();
         if !(1..=MAX_SESSION_ID_BYTES).contains(&bytes) {
@@ -296,7 +329,11 @@ impl Store {
         let at = |source| OpenError::Io { path: dir.to_owned(), source };
         let storage = options.storage.clone().unwrap_or_else(|| Arc::new(Folder::new(dir)));
         storage.prepare().map_err(at)?;
-        let found = recover::recover(&*storage, &options.session_id, options.now_ms)
+        let recover = match options.on_damage {
+            OnDamage::GoOn => recover::recover,
+            OnDamage::Refuse => opening::recover,
+        };
+        let found = recover(&*storage, &options.session_id, options.now_ms)
             .map_err(|FileError { name, source }| OpenError::Io { path: dir.join(name), source })?;
         if let Some(session) = found.other_session {
             let wanted = options.session_id;
@@ -304,6 +341,9 @@ impl Store {
         }
         if let Some(version) = found.newer {
             return Err(OpenError::NewerFormat { path: dir.to_owned(), found: version });
+        }
+        if options.on_damage == OnDamage::Refuse && !found.damage.is_empty() {
+            return Err(OpenError::Damaged { path: dir.to_owned(), damage: found.damage });
         }
         let opened = Opened {
             last_seq: found.last_seq,

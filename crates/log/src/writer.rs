@@ -14,12 +14,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::batch::{Chunk, Encoder};
+use crate::index::{Entry, IndexWriter};
 use crate::line::NewRecord;
 use crate::queue::{Job, Queue, Reply, SyncDone, SyncedTo};
 use crate::recover::Recovered;
 use crate::segment::SegmentName;
-use crate::storage::{LogFile, Storage};
-use crate::store::{Ack, AppendError, Durability, GapRecord, Lost, Options};
+use crate::storage::{LogFile, Storage, append_all};
+use crate::store::{Ack, AppendError, Durability, GapRecord, Lost, OnDamage, Options};
 use crate::syncer::{Syncer, sync};
 
 /// One write has at most this many bytes, unless a single append has more.
@@ -36,6 +37,10 @@ struct Segment {
     synced: u64,
     /// There may be bytes of a failed write after `length`.
     dirty: bool,
+    /// Bytes of a failed write were cut off, and may come back in a power cut.
+    cut_back: bool,
+    /// In a log that has indexes.
+    index: Option<IndexWriter>,
 }
 
 struct Waiter {
@@ -55,9 +60,11 @@ pub(crate) struct Writer {
     syncer: Syncer,
     segment_bytes: u64,
     pending_bytes: u64,
-    sync_within: Duration,
+    sync_within: Option<Duration>,
     retry_every: Duration,
     gap: Option<GapRecord>,
+    /// The session id, in a log that has indexes.
+    indexed: Option<String>,
 
     encoder: Encoder,
     segment: Option<Segment>,
@@ -73,6 +80,7 @@ pub(crate) struct Writer {
     written_seq: u64,
     written_crc: u32,
     synced_seq: u64,
+    synced_crc: u32,
     sync_under_way: bool,
     wait_written: VecDeque<Waiter>,
     wait_synced: VecDeque<Waiter>,
@@ -106,7 +114,8 @@ impl Writer {
         let segment = match found.append_to {
             Some((name, length)) => {
                 let file = Arc::from(storage.open(&name.file_name(), true)?);
-                Some(Segment { name, file, length, synced: length, dirty: false })
+                let (synced, index) = (length, found.index);
+                Some(Segment { name, file, length, synced, dirty: false, cut_back: false, index })
             }
             None => None,
         };
@@ -126,6 +135,7 @@ impl Writer {
             sync_within: options.sync_within,
             retry_every: options.retry_every,
             gap: options.gap,
+            indexed: (options.on_damage == OnDamage::Refuse).then(|| options.session_id.clone()),
             encoder: Encoder::new(&options.session_id, found.last_seq, found.last_crc),
             segment,
             fresh: None,
@@ -137,6 +147,7 @@ impl Writer {
             written_seq: found.last_seq,
             written_crc: found.last_crc,
             synced_seq: found.last_seq,
+            synced_crc: found.last_crc,
             sync_under_way: false,
             wait_written: VecDeque::new(),
             wait_synced: VecDeque::new(),
@@ -175,6 +186,8 @@ impl Writer {
             for (reply, answer) in self.answers.drain(..) {
                 reply.send(answer);
             }
+            // Nobody waits for the index, and a failure of its own is no failure of the log.
+            drop(catch_unwind(AssertUnwindSafe(|| self.keep_index())));
             if !go_on {
                 break;
             }
@@ -203,7 +216,7 @@ impl Writer {
 
     fn deadline(&self) -> Option<Instant> {
         let retry = self.failure.as_ref().map(|failure| failure.retry_at);
-        let due = self.unsynced_since.map(|since| since + self.sync_within);
+        let due = self.unsynced_since.zip(self.sync_within).map(|(since, within)| since + within);
         let due = due.filter(|_| !self.sync_under_way && self.read_only.is_none());
         [retry, due].into_iter().flatten().min()
     }
@@ -321,6 +334,9 @@ impl Writer {
         let Some(last) = chunk.last() else { return };
         let bytes = chunk.bytes.len() as u64;
         if let Some(segment) = &mut self.segment {
+            if let Some(index) = &mut segment.index {
+                index.note_chunk(segment.length, &chunk);
+            }
             segment.length += bytes;
         }
         self.unwritten_bytes -= bytes;
@@ -337,6 +353,7 @@ impl Writer {
         if let Some(segment) = self.segment.as_mut().filter(|segment| segment.dirty) {
             segment.file.cut(segment.length)?;
             segment.dirty = false;
+            segment.cut_back = true;
             self.failed_cuts = 0;
             self.tainted = false;
         }
@@ -360,6 +377,11 @@ impl Writer {
                 self.move_on(&format!("could not cut back: {error}"));
             }
         }
+        if self.indexed.is_some() && self.segment.as_ref().is_some_and(|segment| segment.cut_back) {
+            // A sync may have made durable what was cut off since. Written over, some of it could come back between
+            // right lines, where it would be damage.
+            self.sync_cut();
+        }
         let full = self
             .segment
             .as_ref()
@@ -369,7 +391,8 @@ impl Writer {
             self.end_sync();
             self.sync_now();
             if self.read_only.is_none() {
-                self.segment = Some(self.create_segment(self.written_seq + 1)?);
+                self.keep_index();
+                self.segment = Some(self.create_segment(self.written_seq + 1, self.written_crc)?);
             }
         }
         match &self.read_only {
@@ -378,7 +401,7 @@ impl Writer {
         }
     }
 
-    fn create_segment(&mut self, first_seq: u64) -> io::Result<Segment> {
+    fn create_segment(&mut self, first_seq: u64, crc: u32) -> io::Result<Segment> {
         let made = match self.fresh.take().filter(|(name, _)| name.first_seq == first_seq) {
             Some(fresh) => fresh,
             None => {
@@ -391,12 +414,27 @@ impl Writer {
                 }
             }
         };
-        if let Err(error) = self.storage.sync_folder() {
-            self.fresh = Some(made);
-            return Err(error);
-        }
+        let index = self.make_index(made.0, Entry { seq: first_seq, offset: 0, crc });
+        let index = match index.and_then(|index| self.storage.sync_folder().map(|()| index)) {
+            Ok(index) => index,
+            Err(error) => {
+                self.fresh = Some(made);
+                return Err(error);
+            }
+        };
         let (name, file) = made;
-        Ok(Segment { name, file, length: 0, synced: 0, dirty: false })
+        Ok(Segment { name, file, length: 0, synced: 0, dirty: false, cut_back: false, index })
+    }
+
+    fn make_index(&self, name: SegmentName, first: Entry) -> io::Result<Option<IndexWriter>> {
+        let Some(session) = &self.indexed else { return Ok(None) };
+        IndexWriter::make(&*self.storage, name, session, first).map(Some)
+    }
+
+    fn keep_index(&mut self) {
+        if let Some(index) = self.segment.as_mut().and_then(|segment| segment.index.as_mut()) {
+            index.flush(&*self.storage);
+        }
     }
 
     // Syncing.
@@ -410,9 +448,10 @@ impl Writer {
             return;
         }
         let wanted = self.wait_synced.front().is_some_and(|waiter| waiter.last_seq <= self.written_seq);
-        let due = much || self.unsynced_since.is_some_and(|since| since.elapsed() >= self.sync_within);
+        let within = self.unsynced_since.zip(self.sync_within);
+        let due = much || within.is_some_and(|(since, within)| since.elapsed() >= within);
         if let Some(segment) = self.segment.as_ref().filter(|_| wanted || due) {
-            let to = SyncedTo { seq: self.written_seq, length: segment.length };
+            let to = self.written_to(segment.length);
             self.sync_under_way = self.syncer.begin(Arc::clone(&segment.file), to);
         }
     }
@@ -433,19 +472,40 @@ impl Writer {
         }
     }
 
+    fn written_to(&self, length: u64) -> SyncedTo {
+        SyncedTo { seq: self.written_seq, crc: self.written_crc, length }
+    }
+
     fn sync_now(&mut self) {
-        let Some(segment) = self.segment.as_ref().filter(|_| self.written_seq > self.synced_seq) else {
-            return;
-        };
-        let to = SyncedTo { seq: self.written_seq, length: segment.length };
-        let done = sync(&*segment.file).map(|()| to);
+        // After a sync that failed for good another one on the same file would lie.
+        if self.read_only.is_none() && self.written_seq > self.synced_seq {
+            self.sync_file();
+        }
+    }
+
+    fn sync_file(&mut self) {
+        let Some(segment) = self.segment.as_ref() else { return };
+        let done = sync(&*segment.file).map(|()| self.written_to(segment.length));
         self.sync_is_done(done);
     }
 
+    fn sync_cut(&mut self) {
+        self.end_sync();
+        if self.read_only.is_none() && self.segment.as_ref().is_some_and(|segment| segment.cut_back) {
+            self.sync_file();
+            if let Some(segment) = &mut self.segment {
+                segment.cut_back = false;
+            }
+        }
+    }
+
     fn note_synced(&mut self, to: SyncedTo) {
-        self.synced_seq = to.seq;
+        (self.synced_seq, self.synced_crc) = (to.seq, to.crc);
         if let Some(segment) = &mut self.segment {
             segment.synced = to.length;
+            if let Some(index) = &mut segment.index {
+                index.note_synced(Entry { seq: to.seq + 1, offset: to.length, crc: to.crc });
+            }
         }
         while self.unsynced.front().and_then(Chunk::last).is_some_and(|last| last.last_seq <= to.seq) {
             let done = self.unsynced.pop_front();
@@ -460,7 +520,7 @@ impl Writer {
         self.moving = true;
         match self.rewrite_unsynced() {
             Ok(new) => {
-                let to = SyncedTo { seq: self.written_seq, length: new.length };
+                let to = self.written_to(new.length);
                 if let Some(old) = self.segment.replace(new) {
                     // If this fails, readers find the same lines twice and pass over the second ones.
                     drop(old.file.cut(old.synced));
@@ -473,9 +533,12 @@ impl Writer {
     }
 
     fn rewrite_unsynced(&mut self) -> io::Result<Segment> {
-        let mut new = self.create_segment(self.synced_seq + 1)?;
+        let mut new = self.create_segment(self.synced_seq + 1, self.synced_crc)?;
         for chunk in &self.unsynced {
             append_all(&*new.file, &chunk.bytes).1?;
+            if let Some(index) = &mut new.index {
+                index.note_chunk(new.length, chunk);
+            }
             new.length += chunk.bytes.len() as u64;
         }
         if new.length > 0 {
@@ -543,9 +606,7 @@ impl Writer {
 
     fn finish(&mut self) {
         self.end_sync();
-        if self.read_only.is_none() {
-            self.sync_now();
-        }
+        self.sync_now();
     }
 
     fn publish(&self) {
@@ -573,18 +634,4 @@ impl Writer {
             health.segment = self.segment.as_ref().map(|segment| segment.name.file_name());
         });
     }
-}
-
-/// Appends all bytes; a short write is gone on with at once. Returns how many were written.
-fn append_all(file: &dyn LogFile, bytes: &[u8]) -> (usize, io::Result<()>) {
-    let mut written = 0;
-    while written < bytes.len() {
-        match file.append(&bytes[written..]) {
-            Ok(0) => return (written, Err(io::ErrorKind::WriteZero.into())),
-            Ok(count) => written += count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return (written, Err(error)),
-        }
-    }
-    (written, Ok(()))
 }

@@ -35,8 +35,10 @@ pub struct Faults {
     pub failing_writes: u32,
     /// Writes that take only half of the bytes.
     pub short_writes: u32,
-    /// Syncs that fail, and drop what they should have made durable.
+    /// Syncs that fail, and drop what they should have made durable …
     pub failing_syncs: u32,
+    /// … or, with a seed here, keep some sectors of it.
+    pub half_synced: Option<u64>,
     /// Cuts that fail with EIO.
     pub failing_cuts: u32,
     /// Folder syncs that fail with EIO.
@@ -72,6 +74,7 @@ struct State {
     /// Handles of an earlier run are dead.
     run: u64,
     syncs: u64,
+    bytes_read: u64,
 }
 
 /// The disk. Clones of a handle see the same files; handles from before a crash are dead.
@@ -110,6 +113,11 @@ impl Disk {
 
     pub fn syncs(&self) -> u64 {
         self.lock().syncs
+    }
+
+    /// How many bytes were read so far.
+    pub fn bytes_read(&self) -> u64 {
+        self.lock().bytes_read
     }
 
     pub fn set(&self, change: impl FnOnce(&mut Faults)) {
@@ -278,11 +286,12 @@ impl LogFile for Handle {
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        let state = self.disk.lock();
+        let mut state = self.disk.lock();
         let file = state.files.get(&self.name).ok_or(io::ErrorKind::NotFound)?;
         let rest = file.content.get(offset as usize..).unwrap_or_default();
         let count = rest.len().min(buffer.len());
         buffer[..count].copy_from_slice(&rest[..count]);
+        state.bytes_read += count as u64;
         Ok(count)
     }
 
@@ -315,6 +324,12 @@ impl LogFile for Handle {
             let changes = std::mem::take(&mut file.unsynced);
             if take(&mut faults.failing_syncs) {
                 // As Linux does: the pages are clean now, and the next sync succeeds without them.
+                let mut random = faults.half_synced.map(Random);
+                for change in changes {
+                    if let (Change::Write(offset, bytes), Some(random)) = (change, &mut random) {
+                        write_sectors(&mut file.durable, offset, &bytes, random);
+                    }
+                }
                 return Err(broken());
             }
             for change in changes {

@@ -14,7 +14,7 @@ pub fn on(disk: &Disk) -> Options {
         lock: None,
         storage: Some(Arc::new(disk.clone())),
         retry_every: Duration::from_millis(2),
-        sync_within: Duration::from_millis(2),
+        sync_within: Some(Duration::from_millis(2)),
         gap: Some(Box::new(gap_record)),
         ..crate::support::options("unused".as_ref())
     }
@@ -143,7 +143,7 @@ fn a_new_segment_on_a_full_disk_waits_like_a_write() {
 #[test]
 fn after_a_failed_sync_the_lines_are_synced_in_a_new_segment() {
     let disk = Disk::new();
-    let store = open(Options { sync_within: Duration::from_secs(3600), ..on(&disk) });
+    let store = open(Options { sync_within: Some(Duration::from_secs(3600)), ..on(&disk) });
     append(&store, [1, 2], Durability::Synced);
     append(&store, [3], Durability::Written);
     disk.set(|faults| faults.failing_syncs = 1);
@@ -171,7 +171,7 @@ fn a_failed_sync_of_a_segments_first_lines_makes_a_second_file_for_the_same_seq(
 #[test]
 fn lines_that_stand_in_two_segments_are_read_once() {
     let disk = Disk::new();
-    let store = open(Options { sync_within: Duration::from_secs(3600), ..on(&disk) });
+    let store = open(Options { sync_within: Some(Duration::from_secs(3600)), ..on(&disk) });
     append(&store, [1], Durability::Synced);
     append(&store, [2, 3], Durability::Written);
     let mut follower = Reader::with_storage(Arc::new(disk.clone()));
@@ -296,7 +296,7 @@ fn a_full_queue_refuses_at_once() {
 #[test]
 fn one_sync_answers_all_who_wait() {
     let disk = Disk::new();
-    let store = open(Options { sync_within: Duration::from_secs(3600), ..on(&disk) });
+    let store = open(Options { sync_within: Some(Duration::from_secs(3600)), ..on(&disk) });
     let (release, held) = std::sync::mpsc::channel::<()>();
     let (inside, entered) = std::sync::mpsc::channel();
     store.append(vec![record(1)], Durability::Written, move |_| {

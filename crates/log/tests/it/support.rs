@@ -61,6 +61,12 @@ pub fn read_all(reader: &mut Reader) -> (Vec<Line>, Vec<Damage>) {
     (lines, damage)
 }
 
+/// True in the slow tier (`just test-slow`, `just soak`).
+#[expect(clippy::disallowed_methods, reason = "how the slow tier is asked for")]
+pub fn slow() -> bool {
+    std::env::var_os("HERDBOOK_TEST_SLOW").is_some()
+}
+
 pub fn seqs(lines: &[Line]) -> Vec<u64> {
     lines.iter().map(|line| line.seq).collect()
 }

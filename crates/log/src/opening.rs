@@ -1,0 +1,268 @@
+//! Opening a session's log: damage is refused, and where the indexes vouch for the rest only the end is read.
+//!
+//! A segment ends where the next one begins. After a failed sync its unsynced lines are written to a new segment, and
+//! what is left of them in the old one, half of it perhaps, counts for nothing.
+//!
+//! Bad lines at the end of the log are torn: they were being written. Bad lines that were synced, by the watermark of the
+//! index, or that have right ones after them are damage (eventlog 1.5).
+
+use crate::chain::Chain;
+use crate::damage::{Damage, DamageKind, Torn};
+use crate::index::{Entry, Index, IndexWriter, Steps};
+use crate::line::first_crc;
+use crate::recover::{FileError, Recovered, Scan, Segment, keep_torn};
+use crate::segment::{SegmentName, segments_of};
+use crate::source::{LineSource, Next};
+use crate::storage::Storage;
+
+/// A segment that is there, and its length.
+#[derive(Clone, Copy)]
+struct Found {
+    name: SegmentName,
+    length: u64,
+}
+
+/// A segment that was read, and the lines that its index has records for.
+struct Read {
+    segment: Segment,
+    entries: Vec<Entry>,
+}
+
+/// What a log's session is, and when it is opened.
+#[derive(Clone, Copy)]
+struct Log<'a> {
+    storage: &'a dyn Storage,
+    session: &'a str,
+    now_ms: u64,
+}
+
+/// Finds where to go on, mends a torn end, and sees to the indexes. With damage, a newer format or another session's log
+/// nothing is changed.
+pub(crate) fn recover(storage: &dyn Storage, session: &str, now_ms: u64) -> Result<Recovered, FileError> {
+    let log = Log { storage, session, now_ms };
+    let names = segments_of(&storage.list().map_err(|source| FileError { name: String::new(), source })?);
+    let mut filled = Vec::new();
+    let mut empty_last = None;
+    for name in names {
+        let at = |source| FileError { name: name.file_name(), source };
+        let length = storage.open(&name.file_name(), false).and_then(|file| file.length()).map_err(at)?;
+        let is_filled = length > 0 || log.was_synced(name);
+        empty_last = (!is_filled).then_some(name);
+        if is_filled {
+            filled.push(Found { name, length });
+        }
+    }
+    let mut found = if filled.is_empty() {
+        Recovered { last_crc: first_crc(session), ..Recovered::default() }
+    } else {
+        match log.read_end(&filled) {
+            Some(found) => found?,
+            None => log.read_all(&filled)?,
+        }
+    };
+    // A new segment was made, and nothing came to be written there.
+    let is_next = |name: &SegmentName| name.first_seq == found.last_seq + 1;
+    if let Some(name) = empty_last.filter(|name| filled.is_empty() && is_next(name)) {
+        let at = |source| FileError { name: name.index_name(), source };
+        let first = Entry { seq: name.first_seq, offset: 0, crc: found.last_crc };
+        found.index = Some(IndexWriter::make(storage, name, session, first).map_err(at)?);
+        // Whoever made it may have been killed before its name was durable.
+        storage.sync_folder().map_err(at)?;
+        found.append_to = Some((name, 0));
+    }
+    Ok(found)
+}
+
+impl Log<'_> {
+    fn open(&self, name: SegmentName) -> Result<LineSource, FileError> {
+        let at = |source| FileError { name: name.file_name(), source };
+        Ok(LineSource::new(self.storage.open(&name.file_name(), false).map_err(at)?))
+    }
+
+    /// True where a segment had synced lines at some time, be it empty now.
+    fn was_synced(&self, name: SegmentName) -> bool {
+        let index = Index::read(self.storage, name, Some(self.session));
+        index.and_then(|index| index.synced).is_some_and(|synced| synced.offset > 0)
+    }
+
+    /// Reads from the last entry at or below the watermark. Nothing where anything is not as the indexes say, or not
+    /// right: then all is read, and the log decides.
+    fn read_end(&self, filled: &[Found]) -> Option<Result<Recovered, FileError>> {
+        let (last, earlier) = filled.split_last()?;
+        let next_names = filled.iter().skip(1).map(|next| next.name);
+        for (sealed, next) in earlier.iter().zip(next_names) {
+            let synced = Index::read_synced(self.storage, sealed.name, self.session)?;
+            if (synced.offset, synced.seq) != (sealed.length, next.first_seq) {
+                return None;
+            }
+        }
+        let index = Index::read(self.storage, last.name, Some(self.session)).filter(|index| index.whole)?;
+        let synced = index.synced.filter(|synced| synced.offset <= last.length)?;
+        let below = |entry: &&Entry| entry.offset <= synced.offset && entry.offset < last.length;
+        let start = *index.entries.iter().rev().find(below)?;
+        let file = self.storage.open(&last.name.file_name(), false).ok()?;
+        if !follows_line_feed(&*file, start.offset) {
+            return None;
+        }
+        let line = (start.seq + 1).checked_sub(last.name.first_seq).filter(|line| *line > 0)?;
+        let mut scan = Scan::new(self.session, Chain::behind(start.seq.checked_sub(1)?, start.crc));
+        scan.steps = Steps::after(index.entries.last().copied());
+        scan.watched = Some(synced);
+        let segment = scan.segment(last.name, LineSource::at(file, start.offset, line), None);
+        // Records for lines that are gone would stand in the way of those for their successors.
+        let fits = index.entries.last().is_some_and(|entry| entry.offset < segment.good_end);
+        let right = scan.passed && !segment.unreadable && segment.listed_at_good == 0 && fits;
+        if !right || scan.chain.highest_seq() > scan.chain.last_seq() || scan.found.newer.is_some() {
+            return None;
+        }
+        let mut writer = IndexWriter::behind(last.name, self.session, &index);
+        scan.entries.iter().for_each(|entry| writer.note(*entry));
+        Some(self.mend(scan, vec![Read { segment, entries: Vec::new() }], writer, synced.offset))
+    }
+
+    /// Reads every line.
+    fn read_all(&self, filled: &[Found]) -> Result<Recovered, FileError> {
+        let index = filled.last().and_then(|last| Index::read(self.storage, last.name, Some(self.session)));
+        let synced = index.and_then(|index| index.synced);
+        let (mut scan, mut all) = self.scan(filled, None)?;
+        if let Some(seq) = synced.and_then(|synced| self.hole(&scan.found.damage, filled, synced)) {
+            (scan, all) = self.scan(filled, Some(seq))?;
+        }
+        let Some(last) = all.last() else { return Ok(scan.found) };
+        if scan.chain.highest_seq() > scan.chain.last_seq() {
+            // Lines behind a hole that nothing vouches for may be right: they are not torn.
+            scan.reject_held();
+        } else if synced.is_some_and(|synced| synced.seq > scan.chain.last_seq() + 1) {
+            scan.note_missing(&last.segment, synced.map_or(0, |synced| synced.seq - 1));
+        } else if !last.segment.unreadable {
+            scan.found.damage.truncate(last.segment.listed_at_good);
+        }
+        let found = &mut scan.found;
+        let newer = |damage: &Damage| matches!(damage.kind, DamageKind::NewerVersion(_));
+        found.damage.retain(|damage| !newer(damage));
+        if !found.damage.is_empty() || found.newer.is_some() || found.other_session.is_some() {
+            return Ok(scan.found);
+        }
+        let mut writer = IndexWriter::anew(last.segment.name, self.session);
+        last.entries.iter().for_each(|entry| writer.note(*entry));
+        self.mend(scan, all, writer, 0)
+    }
+
+    /// Scans all segments, the last one up to the line with the seq `until`.
+    fn scan(&self, filled: &[Found], until: Option<u64>) -> Result<(Scan, Vec<Read>), FileError> {
+        let mut scan = Scan::new(self.session, Chain::new(Some(self.session.to_owned())));
+        let mut all = Vec::new();
+        for (place, found) in filled.iter().enumerate() {
+            let until = filled.get(place + 1).map_or(until, |next| Some(next.name.first_seq));
+            scan.steps = Steps::default();
+            let mut segment = scan.segment(found.name, self.open(found.name)?, until);
+            segment.end = segment.end.max(found.length);
+            all.push(Read { segment, entries: std::mem::take(&mut scan.entries) });
+        }
+        Ok((scan, all))
+    }
+
+    /// The seq at a hole that a power cut left: the first bad place was never synced, and has zero bytes, which no line
+    /// has, where the system did not come to write. What stands behind it was never synced either: all of it is torn.
+    fn hole(&self, damage: &[Damage], filled: &[Found], synced: Entry) -> Option<u64> {
+        let (first, last) = (damage.first()?, filled.last()?);
+        if first.segment != last.name.file_name() || first.offset < synced.offset || first.seq < synced.seq {
+            return None;
+        }
+        let file = self.storage.open(&first.segment, false).ok()?;
+        let mut source = LineSource::at(file, first.offset, first.line);
+        match source.next().ok()? {
+            Next::Line(range) | Next::End(range) => memchr::memchr(0, source.bytes(range)).map(|_| first.seq),
+            Next::TooLong => None,
+        }
+    }
+
+    /// Cuts off what counts for nothing, and makes durable what the log goes on from. `synced` is where the last
+    /// segment's synced part ends.
+    fn mend(
+        &self,
+        scan: Scan,
+        all: Vec<Read>,
+        mut index: IndexWriter,
+        synced: u64,
+    ) -> Result<Recovered, FileError> {
+        let Scan { chain, mut found, .. } = scan;
+        found.last_seq = chain.last_seq();
+        found.last_crc = chain.last_crc();
+        found.damage.clear();
+        for (place, Read { segment, entries }) in all.iter().enumerate() {
+            let name = segment.name;
+            let at = |source| FileError { name: name.file_name(), source };
+            let next_seq = all.get(place + 1).map_or(found.last_seq + 1, |next| next.segment.name.first_seq);
+            if segment.good_end < segment.end {
+                let end = segment.good_end..segment.end;
+                let kept = keep_torn(self.storage, name, end.clone(), self.now_ms).map_err(at)?;
+                found.torn.push(Torn {
+                    segment: name.file_name(),
+                    offset: end.start,
+                    bytes: end.end - end.start,
+                    seq: next_seq,
+                    kept: Some(kept),
+                });
+            }
+            if place + 1 < all.len() {
+                self.mend_index(segment, entries, next_seq);
+                continue;
+            }
+            let mut length = segment.good_end;
+            let file = self.storage.open(&name.file_name(), true).map_err(at)?;
+            if segment.open_end {
+                file.append(b"\n").map_err(at)?;
+                length += 1;
+            }
+            // What an earlier, killed writer had written but not synced becomes durable before anything rests on it.
+            if synced < length || index.is_anew() {
+                file.sync().map_err(at)?;
+                index.note_synced(Entry { seq: next_seq, offset: length, crc: found.last_crc });
+            }
+            if index.is_anew() {
+                // It takes the place of another one, whose watermark is gone until this one is durable.
+                drop(index.write_durably(self.storage));
+            } else {
+                index.flush(self.storage);
+            }
+            found.append_to = Some((name, length));
+        }
+        found.index = Some(index);
+        Ok(found)
+    }
+
+    /// Makes the index of an earlier segment anew where it does not say that the segment is synced to its end: it was,
+    /// before the next one was begun.
+    fn mend_index(&self, segment: &Segment, entries: &[Entry], next_seq: u64) {
+        let (name, end) = (segment.name, segment.good_end);
+        let known = Index::read(self.storage, name, Some(self.session));
+        let is_right = known.is_some_and(|index| {
+            index.whole
+                && index.entries == entries
+                && index.synced.is_some_and(|synced| (synced.offset, synced.seq) == (end, next_seq))
+        });
+        let Some(crc) = self.last_crc(segment).filter(|_| !is_right && end > 0) else { return };
+        let mut index = IndexWriter::anew(name, self.session);
+        entries.iter().for_each(|entry| index.note(*entry));
+        index.note_synced(Entry { seq: next_seq, offset: end, crc });
+        drop(index.write_durably(self.storage));
+    }
+
+    /// The crc in the last right line of a segment.
+    fn last_crc(&self, segment: &Segment) -> Option<u32> {
+        let file = self.storage.open(&segment.name.file_name(), false).ok()?;
+        let line_feed = u64::from(!segment.open_end);
+        let mut suffix = [0; crate::line::SUFFIX_BYTES];
+        let start = segment.good_end.checked_sub(line_feed + suffix.len() as u64)?;
+        let read = file.read_at(&mut suffix, start).ok()?;
+        crate::line::read_crc(&suffix[..read]).map(|(_, crc)| crc)
+    }
+}
+
+/// True at the start of a file and behind a line feed.
+pub(crate) fn follows_line_feed(file: &dyn crate::storage::LogFile, offset: u64) -> bool {
+    let mut before = [0];
+    let Some(place) = offset.checked_sub(1) else { return true };
+    matches!(file.read_at(&mut before, place), Ok(1)) && before == *b"\n"
+}
