@@ -139,6 +139,7 @@ struct Written {
     detector: WrittenDetector,
     #[serde(default)]
     sessions: WrittenSessions,
+    #[serde(default)]
     retention: WrittenRetention,
 }
 
