@@ -16,6 +16,7 @@ mod faults;
 mod kills;
 mod limit;
 mod model;
+mod repair;
 mod session_damage;
 mod session_model;
 mod sessions;
