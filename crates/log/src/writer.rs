@@ -26,7 +26,7 @@ use crate::syncer::{Syncer, sync};
 /// One write has at most this many bytes, unless a single append has more.
 const CHUNK_BYTES: u64 = 1 << 20;
 /// The writer waits for a sync when this many bytes are unsynced: they are kept in memory until then.
-const MAX_UNSYNCED_BYTES: u64 = 64 << 20;
+const MAX_UNSYNCED_BYTES: u64 = 16 << 20;
 
 struct Segment {
     name: SegmentName,
