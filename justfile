@@ -84,3 +84,14 @@ generate:
     target/debug/herdbook schema --lang ts-tables > clients/ts/src/tables.ts
     cargo run -q -p herdbook-events --example catalog ts > clients/ts/src/session-events.ts
     cargo run -q -p herdbook-events --example catalog json-schema > docs/reference/session-events.schema.json
+
+# Fuzz one target, or "all", for so many seconds each: log, cj1, http, frame
+fuzz target="all" seconds="30":
+    fuzz/run.sh {{target}} {{seconds}}
+
+# The long tests, one after the other; each is a recipe of its own
+soak: soak-fuzz
+
+# Fuzz each target for ten minutes
+soak-fuzz:
+    fuzz/run.sh all 600

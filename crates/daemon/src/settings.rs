@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use herdbook_hosts::detector::{Pattern, Rule, Rules};
+use herdbook_log::{Durability, Options};
 use herdbook_wire::env::Env;
 use herdbook_wire::paths;
 use serde::Deserialize;
@@ -34,6 +35,8 @@ pub struct Settings {
     pub detector: Detector,
     /// How long what is kept.
     pub retention: Retention,
+    /// When appends to session logs are answered.
+    pub policy: Policy,
 }
 
 /// How long logs are kept, in days.
@@ -50,6 +53,42 @@ pub struct Retention {
 impl Default for Retention {
     fn default() -> Retention {
         Retention { journal_payload_days: 30, session_days: 0, compress_after_days: 14 }
+    }
+}
+
+/// When an append to a session's log is answered (eventlog 1.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Policy {
+    /// Once it survives a power cut.
+    Always,
+    /// Intents before their effects and what a human decided: once they survive a power cut, and all before them. The
+    /// rest once it survives a killed daemon; it is synced within 100 ms.
+    #[default]
+    Barrier,
+    /// Once it survives a killed daemon; the system syncs when it likes.
+    Os,
+}
+
+impl Policy {
+    const ALL: [(&str, Policy); 3] =
+        [("always", Policy::Always), ("barrier", Policy::Barrier), ("os", Policy::Os)];
+
+    /// Says when an append is answered. Who asks for a sync gets one, whatever the policy.
+    pub(crate) fn durability(self, is_barrier: bool, synced: bool) -> Durability {
+        let is_due = match self {
+            Policy::Always => true,
+            Policy::Barrier => is_barrier,
+            Policy::Os => false,
+        };
+        if is_due || synced { Durability::Synced } else { Durability::Written }
+    }
+
+    /// Opens a log under this policy.
+    pub(crate) fn options(self, options: Options) -> Options {
+        match self {
+            Policy::Always | Policy::Barrier => options,
+            Policy::Os => Options { sync_within: None, ..options },
+        }
     }
 }
 
@@ -100,6 +139,8 @@ struct Written {
     detector: WrittenDetector,
     #[serde(default)]
     retention: WrittenRetention,
+    #[serde(default)]
+    sessions: WrittenSessions,
 }
 
 #[derive(Default, Deserialize)]
@@ -108,6 +149,12 @@ struct WrittenRetention {
     journal_payload_days: Option<Spanned<u64>>,
     session_days: Option<Spanned<u64>>,
     compress_after_days: Option<Spanned<u64>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenSessions {
+    policy: Option<Spanned<String>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -156,8 +203,11 @@ impl Settings {
     fn parse(text: &str) -> Result<Settings, Fault> {
         let written: Written = toml::from_str(text)
             .map_err(|error| (error.message().replace('\n', " "), error.span().unwrap_or(0..0)))?;
-        let retention = Retention::of(written.retention)?;
-        Ok(Settings { detector: Detector::of(written.detector)?, retention })
+        Ok(Settings {
+            detector: Detector::of(written.detector)?,
+            retention: Retention::of(written.retention)?,
+            policy: written.sessions.policy.map_or(Ok(Policy::default()), policy)?,
+        })
     }
 }
 
@@ -179,6 +229,15 @@ impl Retention {
             )?,
         })
     }
+}
+
+fn policy(written: Spanned<String>) -> Result<Policy, Fault> {
+    let place = written.span();
+    let word = written.into_inner();
+    let named = Policy::ALL.iter().find(|(name, _)| *name == word);
+    named
+        .map(|(_, policy)| *policy)
+        .ok_or_else(|| ("policy: must be always, barrier or os".to_owned(), place))
 }
 
 impl Detector {
@@ -304,7 +363,7 @@ mod tests {
             ),
             (
                 "# mine\n\n[detectors]\n",
-                "config.toml line 3: unknown field `detectors`, expected `detector` or `retention`",
+                "config.toml line 3: unknown field `detectors`, expected one of `detector`, `retention`, `sessions`",
             ),
             (
                 "[retention]\nsession_days = 36501\n",
@@ -320,6 +379,7 @@ mod tests {
                 "[detector]\npatterns = ['a',\n'(']\n",
                 "config.toml line 3: patterns: '(' is no regular expression: unclosed group",
             ),
+            ("[sessions]\npolicy = 'never'\n", "config.toml line 2: policy: must be always, barrier or os"),
             ("[[detector.rule]]\n", "config.toml line 1: detector.rule: needs a title or a command"),
         ] {
             assert_eq!(fault(text), expected);

@@ -50,6 +50,7 @@ struct Held {
 #[derive(Debug)]
 pub(crate) struct Chain {
     session: Option<String>,
+    /// The session is known: it was given, or stands in a line that was right. Before, each line's own is tried.
     started: bool,
     last_seq: u64,
     last_crc: u32,
@@ -152,7 +153,7 @@ impl Chain {
     pub(crate) fn judge(&mut self, bytes: &[u8], place: Place, verdicts: &mut Vec<Verdict>) -> Judged {
         let Some(shape) = Shape::read(bytes) else {
             self.refuse(place, DamageKind::Malformed, verdicts);
-            let text = bytes.len().checked_sub(line::SUFFIX_BYTES).filter(|_| self.started);
+            let text = bytes.len().checked_sub(line::SUFFIX_BYTES).filter(|_| self.session.is_some());
             if let Some(text) = text {
                 self.remember(crc32c::crc32c_append(self.last_crc, &bytes[..text]));
             }
@@ -257,6 +258,7 @@ impl Chain {
     }
 
     fn commit(&mut self, shape: &Shape) {
+        self.started = true;
         self.last_seq = shape.seq;
         self.last_crc = shape.crc;
         self.bad = 0;
@@ -268,7 +270,6 @@ impl Chain {
 
     fn start(&mut self, bytes: &[u8], shape: &Shape) {
         if !self.started {
-            self.started = true;
             self.session = line::unquote(&bytes[shape.session.clone()]);
             self.last_crc = self.session.as_deref().map_or(0, line::first_crc);
         }

@@ -8,8 +8,7 @@
 //! line once it is acknowledged.
 //!
 //! Start reading at [`Store`] (open, append), then `writer` (batches, failures), `chain` (what damage is), `recover`
-//! (opening), `opening` (a session's log, by its
-//! `index`), and [`Reader`] (reading and following without locks).
+//! (opening), `opening` (a session's log, by its `index`), and [`Reader`] (reading and following without locks).
 
 mod batch;
 mod carry;

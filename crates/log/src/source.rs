@@ -84,6 +84,13 @@ impl LineSource {
         self.skipping = false;
     }
 
+    /// Hands out again the line that was handed out last.
+    pub(crate) fn put_back(&mut self, line: Range<usize>) {
+        (self.line, self.start_offset) = self.handed;
+        self.start = line.start;
+        self.searched = line.start;
+    }
+
     /// Goes on behind a place that could not be read, where the file knows how. What was read of the line is dropped.
     pub(crate) fn skip_fault(&mut self) -> bool {
         let Some(to) = self.file.after_fault(self.start_offset + (self.filled - self.start) as u64) else {
@@ -96,13 +103,6 @@ impl LineSource {
         self.searched = 0;
         self.skipping = false;
         true
-    }
-
-    /// Hands out again the line that was handed out last.
-    pub(crate) fn put_back(&mut self, line: Range<usize>) {
-        (self.line, self.start_offset) = self.handed;
-        self.start = line.start;
-        self.searched = line.start;
     }
 
     pub(crate) fn next(&mut self) -> io::Result<Next> {

@@ -385,3 +385,19 @@ fn empty_segments_are_passed_over() {
     assert_eq!((opened.last_seq, seqs(&read), damage), (3, vec![1, 2, 3, 4], vec![]));
     assert_eq!(Reader::with_storage(Arc::new(Disk::with_segment(b""))).next(), None);
 }
+
+/// Found by fuzzing: the reader took the session of the damaged line for that of the log.
+#[test]
+fn what_is_appended_behind_a_first_line_with_another_session_is_read() {
+    let damaged =
+        br#"{"v":1,"id":"r05","sessionId":"s-2","seq":5,"ts":5,"type":"hook","payload":{},"crc":"00000000"}"#;
+    let disk = Disk::with_segment(&[&damaged[..], b"\n"].concat());
+    let (store, opened) = Store::open("/unused".as_ref(), on(&disk, "s-1")).unwrap();
+    assert_eq!(opened.last_seq, 5);
+    answer(&send(&store, vec![short_record(6)], Durability::Synced)).unwrap();
+    store.close();
+    let (lines, damage) = read_all(&mut Reader::with_storage(Arc::new(disk)));
+    assert_eq!(seqs(&lines), [6]);
+    let kinds: Vec<DamageKind> = damage.into_iter().map(|place| place.kind).collect();
+    assert_eq!(kinds, [DamageKind::Unverified, DamageKind::Missing { to: 5 }]);
+}

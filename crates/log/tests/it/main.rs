@@ -1,11 +1,6 @@
 //! Tests of the store through its public interface.
 
-#![expect(
-    clippy::expect_used,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a helper that fails fails its test"
-)]
+#![expect(clippy::expect_used, clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 mod basics;
 mod cold;

@@ -100,10 +100,7 @@ fn append(log: &mut SessionLog, records: Vec<NewRecord>, durability: Durability)
 
 fn open(disk: &Disk, random: &mut Random) -> SessionLog {
     let sessions = Sessions::new("unused".as_ref());
-    match sessions.open("s-1", options(disk, random)) {
-        Ok((log, _)) => log,
-        Err(error) => panic!("{error}"),
-    }
+    sessions.open("s-1", options(disk, random)).unwrap().0
 }
 
 /// Sends again what was not answered: what is there already is told its place.

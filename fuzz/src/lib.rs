@@ -1,0 +1,9 @@
+//! Fuzz targets: bytes from outside, and what must hold whatever they are.
+//!
+//! A module a target. Each reads its input as a person can write it, so that the corpora in `corpus/` are text wherever
+//! what is fuzzed is text, and panics where something does not hold.
+
+pub mod cj1;
+pub mod frame;
+pub mod http;
+pub mod log;
