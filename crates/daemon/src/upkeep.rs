@@ -106,3 +106,89 @@ impl Pace {
         !*self.ended.borrow()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use herdbook_engine::Config;
+    use herdbook_log::{Durability, NewRecord, Options, Sessions};
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::core::Command;
+
+    /// A session whose one event is of 2026-01-01.
+    fn session(sessions: &Sessions, key: &str) -> PathBuf {
+        let (mut log, _) = sessions.open(key, Options::of_session(1)).unwrap();
+        let record = NewRecord {
+            id: "01KDWS62XR0000000000000001".to_owned(),
+            ts_ms: 1_767_225_600_000,
+            kind: "note".to_owned(),
+            payload: "{}".to_owned(),
+        };
+        let (sender, answer) = std::sync::mpsc::channel();
+        log.append(vec![record], Durability::Synced, move |done| drop(sender.send(done)));
+        answer.recv().unwrap().unwrap();
+        log.close();
+        log.folder().to_owned()
+    }
+
+    /// Serves the next look at the engine, which each round begins with.
+    async fn round(engine: &Engine, commands: &mut mpsc::Receiver<Command>) {
+        match commands.recv().await {
+            Some(Command::Look(look)) => look(engine, clock::now()),
+            _ => panic!("no look"),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_hour_old_sessions_are_looked_after_and_what_fails_is_told_once() {
+        let state = tempfile::tempdir().unwrap();
+        let sessions = Sessions::new(state.path());
+        let old = session(&sessions, "old");
+        let open = session(&sessions, "open");
+        let (kept_open, _) = sessions.open("open", Options::of_session(1)).unwrap();
+        // A folder where the compressed file is to be made.
+        let blocked = session(&sessions, "blocked");
+        std::fs::create_dir(blocked.join("0000000001.jsonl.zst.tmp")).unwrap();
+
+        let (core, mut commands) = Core::channel();
+        let notices = Arc::new(Mutex::new(Vec::new()));
+        let told = Arc::clone(&notices);
+        let upkeep = Upkeep {
+            core,
+            state_dir: state.path().to_owned(),
+            rules: Retention::default(),
+            redactor: Redactor::new(&[0; 32]),
+            notice: Arc::new(move |notice| told.lock().unwrap().push(notice.to_string())),
+        };
+        let (stop, stopped) = watch::channel(false);
+        let began = tokio::time::Instant::now();
+        let follows = tokio::spawn(follow(upkeep, stopped));
+        let engine = Engine::new(Config::default());
+        round(&engine, &mut commands).await;
+        assert_eq!(began.elapsed().as_secs(), 60);
+        assert!(old.join("0000000001.jsonl").exists());
+        // The second round begins when the first one is done, an hour later.
+        round(&engine, &mut commands).await;
+        assert!(began.elapsed() >= Duration::from_secs(3660));
+        let compressed = |folder: &std::path::Path| {
+            (folder.join("0000000001.jsonl").exists(), folder.join("0000000001.jsonl.zst").exists())
+        };
+        assert_eq!(compressed(&old), (false, true));
+        assert_eq!((compressed(&open), compressed(&blocked)), ((true, false), (true, false)));
+        kept_open.close();
+        drop(kept_open);
+        round(&engine, &mut commands).await;
+        round(&engine, &mut commands).await;
+        assert_eq!(compressed(&open), (false, true));
+        let notices = notices.lock().unwrap().clone();
+        assert_eq!(notices.len(), 1, "{notices:?}");
+        assert!(
+            notices[0].starts_with("upkeep of logs: could not change ") && notices[0].contains("sessions/")
+        );
+        stop.send_replace(true);
+        follows.await.unwrap();
+    }
+}
