@@ -33,27 +33,10 @@ const DAYS: RangeInclusive<u64> = 0..=36_500;
 pub struct Settings {
     /// The detector for harnesses without hooks.
     pub detector: Detector,
-    /// How long what is kept.
-    pub retention: Retention,
     /// When appends to session logs are answered.
     pub policy: Policy,
-}
-
-/// How long logs are kept, in days.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Retention {
-    /// Raw payloads of hook calls in the journal; 0: for good.
-    pub journal_payload_days: u64,
-    /// Sessions, by their last event; 0: for good.
-    pub session_days: u64,
-    /// Until the log of a session is compressed, by its last event; 0: never.
-    pub compress_after_days: u64,
-}
-
-impl Default for Retention {
-    fn default() -> Retention {
-        Retention { journal_payload_days: 30, session_days: 0, compress_after_days: 14 }
-    }
+    /// How long what is kept.
+    pub retention: Retention,
 }
 
 /// When an append to a session's log is answered (eventlog 1.3).
@@ -89,6 +72,23 @@ impl Policy {
             Policy::Always | Policy::Barrier => options,
             Policy::Os => Options { sync_within: None, ..options },
         }
+    }
+}
+
+/// How long logs are kept, in days.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retention {
+    /// Raw payloads of hook calls in the journal; 0: for good.
+    pub journal_payload_days: u64,
+    /// Sessions, by their last event; 0: for good.
+    pub session_days: u64,
+    /// Until the log of a session is compressed, by its last event; 0: never.
+    pub compress_after_days: u64,
+}
+
+impl Default for Retention {
+    fn default() -> Retention {
+        Retention { journal_payload_days: 30, session_days: 0, compress_after_days: 14 }
     }
 }
 
@@ -138,9 +138,15 @@ struct Written {
     #[serde(default)]
     detector: WrittenDetector,
     #[serde(default)]
-    retention: WrittenRetention,
-    #[serde(default)]
     sessions: WrittenSessions,
+    #[serde(default)]
+    retention: WrittenRetention,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenSessions {
+    policy: Option<Spanned<String>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -149,12 +155,6 @@ struct WrittenRetention {
     journal_payload_days: Option<Spanned<u64>>,
     session_days: Option<Spanned<u64>>,
     compress_after_days: Option<Spanned<u64>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenSessions {
-    policy: Option<Spanned<String>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -205,8 +205,8 @@ impl Settings {
             .map_err(|error| (error.message().replace('\n', " "), error.span().unwrap_or(0..0)))?;
         Ok(Settings {
             detector: Detector::of(written.detector)?,
-            retention: Retention::of(written.retention)?,
             policy: written.sessions.policy.map_or(Ok(Policy::default()), policy)?,
+            retention: Retention::of(written.retention)?,
         })
     }
 }
@@ -367,7 +367,7 @@ mod tests {
             ),
             (
                 "# mine\n\n[detectors]\n",
-                "config.toml line 3: unknown field `detectors`, expected one of `detector`, `retention`, `sessions`",
+                "config.toml line 3: unknown field `detectors`, expected one of `detector`, `sessions`, `retention`",
             ),
             (
                 "[retention]\nsession_days = 36501\n",
