@@ -339,6 +339,10 @@ mod tests {
         let rules = Settings::parse(example).unwrap().detector.rules;
         assert_eq!((rules.quiet_ms, rules.prompts.len()), (30_000, 1));
         assert!(rules.watch("", "aider").is_some());
+        // The rules for old logs are shown as they are without a file.
+        let example = manual.split("```toml\n[retention]").nth(1).unwrap().split("```").next().unwrap();
+        let retention = Settings::parse(&format!("[retention]{example}")).unwrap().retention;
+        assert_eq!(retention, Retention::default());
     }
 
     #[test]

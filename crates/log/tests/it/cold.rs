@@ -357,4 +357,12 @@ fn the_segment_that_is_written_to_is_never_rewritten() {
     let (lines, damage) = read_all(&mut Reader::open(&dir));
     assert_eq!(damage, []);
     assert_eq!(lines.iter().filter(|line| line.payload == "{}").count(), 6);
+    // The journal, which is opened in another way, goes on behind it too.
+    let options = Options { lock: None, ..Options::new("journal", &dir, NOW_MS) };
+    let (store, opened) = Store::open(&dir, options).unwrap();
+    assert_eq!((opened.last_seq, opened.damage, opened.torn), (9, vec![], vec![]));
+    append(&store, [10], Durability::Synced);
+    store.close();
+    let (lines, damage) = read_all(&mut Reader::open(&dir));
+    assert_eq!((lines.len(), damage), (10, vec![]));
 }
