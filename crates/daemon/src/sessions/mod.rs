@@ -42,6 +42,8 @@ use told::Told;
 
 /// So many logs are open at once.
 const OPEN: usize = 64;
+/// So many are opened, or appended to, at the same moment; the others wait for their turn.
+pub(crate) const AT_ONCE: usize = 8;
 /// So many read at once.
 const READERS: usize = 64;
 /// A log that nobody appended to for so long is closed …
@@ -64,6 +66,8 @@ pub(crate) struct SessionLogs {
     seed: AtomicU64,
     entries: Mutex<HashMap<String, Arc<Entry>>>,
     places: Arc<Semaphore>,
+    /// Turns for what takes a thread: logs that are opened and appends that are checked.
+    turns: Semaphore,
     /// Ids of ephemeral events.
     ids: Mutex<UlidGenerator>,
     /// Places for who reads a log.
@@ -98,6 +102,7 @@ impl SessionLogs {
             seed: AtomicU64::new(seed),
             entries: Mutex::default(),
             places: Arc::new(Semaphore::new(OPEN)),
+            turns: Semaphore::new(AT_ONCE),
             ids: Mutex::new(UlidGenerator::new(seed.rotate_left(32), None)),
             readers: Arc::new(Semaphore::new(READERS)),
             notice,
@@ -198,23 +203,38 @@ impl SessionLogs {
                 () = tokio::time::sleep(LOOK) => {}
                 () = stopped(&mut stop) => return,
             }
-            for entry in self.all() {
-                let Ok(held) = Arc::clone(&entry.live).try_lock_owned() else { continue };
-                let is_idle = |live: &Live| live.used.elapsed() > IDLE.max(live.opening * IDLE_TIMES);
-                if held.as_ref().is_some_and(is_idle) {
-                    tokio::task::spawn_blocking(move || close(held));
-                }
-            }
-            lock(&self.entries).retain(|_, entry| !entry.is_forgotten());
+            self.close_idle(IDLE);
         }
+    }
+
+    /// Closes the logs that nobody used for so long, and forgets sessions that nobody writes or reads. Closing goes on by
+    /// itself.
+    fn close_idle(&self, idle: Duration) {
+        for entry in self.all() {
+            let Ok(held) = Arc::clone(&entry.live).try_lock_owned() else { continue };
+            let is_idle = |live: &Live| live.used.elapsed() >= idle.max(live.opening * IDLE_TIMES);
+            if held.as_ref().is_some_and(is_idle) {
+                tokio::task::spawn_blocking(move || close(held));
+            }
+        }
+        lock(&self.entries).retain(|_, entry| !entry.is_forgotten());
     }
 
     /// Writes and syncs the rest of all logs.
     pub(crate) async fn close(&self) {
-        for entry in self.all() {
-            let held = Arc::clone(&entry.live).lock_owned().await;
-            // A panic there leaves nothing open either.
-            drop(tokio::task::spawn_blocking(move || close(held)).await);
+        // All at once: each waits for the disk.
+        let closing: Vec<_> = self
+            .all()
+            .into_iter()
+            .map(|entry| async move {
+                let held = Arc::clone(&entry.live).lock_owned().await;
+                // A panic there leaves nothing open either.
+                drop(tokio::task::spawn_blocking(move || close(held)).await);
+            })
+            .map(tokio::spawn)
+            .collect();
+        for closed in closing {
+            drop(closed.await);
         }
     }
 
@@ -269,7 +289,11 @@ impl SessionLogs {
         work: impl FnOnce(&Entry, &mut Option<Live>) -> Result<T, Refused> + Send + 'static,
     ) -> Result<T, Refused> {
         let busy = |_| Refused::Away(format!("the log of session '{}' is busy; try again", entry.key));
-        let held = timeout(TURN_TIME, Arc::clone(&entry.live).lock_owned()).await.map_err(busy)?;
+        let turn = async {
+            let held = Arc::clone(&entry.live).lock_owned().await;
+            (held, self.turns.acquire().await)
+        };
+        let (held, _turn) = timeout(TURN_TIME, turn).await.map_err(busy)?;
         let entry = Arc::clone(entry);
         let worked = tokio::task::spawn_blocking(move || {
             let mut held = held;
@@ -369,7 +393,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_panic_costs_one_request() {
+    async fn a_panic_costs_one_request_and_an_idle_log_is_closed() {
         let state = tempfile::tempdir().unwrap();
         let redactor = Redactor::new(&[7; 32]);
         let clocks: (fn() -> Now, u64) = (crate::clock::now, 1);
@@ -387,6 +411,20 @@ mod tests {
         });
         assert_eq!(failed.await, Err(Refused::Panicked));
         assert_eq!(logs.append("s", read(renamed)).await.unwrap().last_seq, 2);
+
+        // One that nobody uses is closed, and then forgotten once nobody reads it either.
+        logs.close_idle(Duration::from_secs(3600));
+        assert!(entry.live.lock().await.is_some());
+        if let Some(live) = entry.live.lock().await.as_mut() {
+            live.opening = Duration::ZERO;
+        }
+        logs.close_idle(Duration::ZERO);
+        assert!(entry.live.lock().await.is_none());
+        assert_eq!(logs.all().len(), 1);
+        drop(entry);
+        logs.close_idle(Duration::ZERO);
+        assert_eq!(logs.all().len(), 0);
+        assert_eq!(logs.append("s", read(renamed)).await.unwrap().last_seq, 3);
         logs.close().await;
     }
 }

@@ -297,6 +297,43 @@ fn a_reader_goes_on_where_it_was_and_learns_that_the_log_lost_its_end() {
 }
 
 #[test]
+fn lines_are_told_as_they_are_written() {
+    let daemon = Scratch::new().start();
+    let tea = producer(&daemon, "tea");
+    tea.append(None, false, &example()[..1]).unwrap();
+    let mut follow = tea.follow(1).unwrap();
+    let begun = std::time::Instant::now();
+    for at in 0..20 {
+        let appended = tea.append(None, false, &[renamed(&at.to_string())]).unwrap();
+        let told = follow.next().unwrap().unwrap();
+        assert!(told.id.starts_with(&format!("{}-", appended.last_seq)), "{told:?}");
+    }
+    // A reader that only looked each second would take twice as long.
+    assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn a_reader_notices_that_another_file_is_in_the_place_of_the_one_it_read() {
+    let scratch = Scratch::new();
+    let daemon = scratch.start();
+    producer(&daemon, "tea").append(None, false, &example()[..2]).unwrap();
+    daemon.stop();
+    let daemon = scratch.start();
+    let tea = producer(&daemon, "tea");
+    let mut follow = tea.follow(0).unwrap();
+    assert_eq!(follow.next().unwrap().unwrap().event, "session.started");
+    assert_eq!(follow.next().unwrap().unwrap().event, "user.message-created");
+    let file = segment(&daemon.state, "tea");
+    let copy = file.with_extension("copy");
+    fs::copy(&file, &copy).unwrap();
+    fs::rename(&copy, &file).unwrap();
+    for title in ["x", "y"] {
+        tea.append(None, false, &[renamed(title)]).unwrap();
+        assert_eq!(follow.next().unwrap().unwrap().event, "session.renamed");
+    }
+}
+
+#[test]
 fn synced_lines_alone_are_told_to_who_asks_for_them() {
     let daemon = Scratch::new().start();
     let tea = producer(&daemon, "tea");
