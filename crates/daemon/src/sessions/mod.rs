@@ -412,6 +412,13 @@ mod tests {
         assert_eq!(failed.await, Err(Refused::Panicked));
         assert_eq!(logs.append("s", read(renamed)).await.unwrap().last_seq, 2);
 
+        // After an append failed, the log is opened and read again.
+        if let Some(live) = entry.live.lock().await.as_ref() {
+            live.fail();
+        }
+        assert_eq!(logs.append("s", read(renamed)).await.unwrap().last_seq, 3);
+        assert!(!entry.live.lock().await.as_ref().unwrap().is_spent());
+
         // One that nobody uses is closed, and then forgotten once nobody reads it either.
         logs.close_idle(Duration::from_secs(3600));
         assert!(entry.live.lock().await.is_some());
@@ -424,7 +431,7 @@ mod tests {
         drop(entry);
         logs.close_idle(Duration::ZERO);
         assert_eq!(logs.all().len(), 0);
-        assert_eq!(logs.append("s", read(renamed)).await.unwrap().last_seq, 3);
+        assert_eq!(logs.append("s", read(renamed)).await.unwrap().last_seq, 4);
         logs.close().await;
     }
 }

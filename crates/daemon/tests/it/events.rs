@@ -392,7 +392,7 @@ fn a_reader_that_does_not_read_holds_nobody_up() {
             tea.ephemeral(&[delta(&long)]).unwrap();
         }
     }
-    let (mut told, mut shown) = (0, 0);
+    let (mut told, mut shown, mut retries) = (0, 0, 0);
     while told < 63 {
         line.clear();
         assert_ne!(slow.read_line(&mut line).unwrap(), 0, "the stream ended after {told}");
@@ -401,8 +401,10 @@ fn a_reader_that_does_not_read_holds_nobody_up() {
             assert!(id.starts_with(&format!("{told}-")), "{id}");
         }
         shown += usize::from(line.starts_with("event: model.text-delta"));
+        retries += usize::from(line == "retry: 2000\n");
     }
     assert!(shown < 20, "what is only shown is dropped first");
+    assert_eq!(retries, 1);
     daemon.stop();
     // The stream ends with the daemon.
     let mut rest = [0; 4096];
