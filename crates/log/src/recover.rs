@@ -78,8 +78,12 @@ pub(crate) fn recover(storage: &dyn Storage, session: &str, now_ms: u64) -> Resu
         None => Recovered { last_crc: first_crc(session), ..Recovered::default() },
     };
     // A new segment was made, and nothing came to be written there.
-    if let Some(name) = empty_last.filter(|name| name.first_seq == found.last_seq + 1) {
-        found.append_to.get_or_insert((name, 0));
+    if let Some(name) = empty_last.filter(|name| name.first_seq == found.last_seq + 1)
+        && found.append_to.is_none()
+    {
+        // Whoever made it may have been killed before its name was durable.
+        storage.sync_folder().map_err(|source| FileError { name: name.file_name(), source })?;
+        found.append_to = Some((name, 0));
     }
     Ok(found)
 }
