@@ -139,6 +139,7 @@ struct Written {
     detector: WrittenDetector,
     #[serde(default)]
     sessions: WrittenSessions,
+    #[serde(default)]
     retention: WrittenRetention,
 }
 
@@ -386,6 +387,18 @@ mod tests {
         assert!(fault("[detector]\nquiet_s = \"3\"\n").starts_with("config.toml line 2: invalid type"));
         assert!(fault("[detector\n").starts_with("config.toml line 1: "));
         assert!(fault("x = '\u{1}'").starts_with("config.toml line 1: "));
+    }
+
+    #[test]
+    fn each_part_may_stand_alone() {
+        for (text, policy, days) in [
+            ("[sessions]\npolicy = 'os'\n", Policy::Os, 0),
+            ("[retention]\nsession_days = 7\n", Policy::Barrier, 7),
+            ("[detector]\nquiet_s = 9\n", Policy::Barrier, 0),
+        ] {
+            let settings = Settings::parse(text).unwrap();
+            assert_eq!((settings.policy, settings.retention.session_days), (policy, days), "{text}");
+        }
     }
 
     #[test]
