@@ -91,8 +91,8 @@ generate:
     target/debug/herdbook schema --lang json-schema > docs/reference/events.schema.json
     target/debug/herdbook schema --lang ts > clients/ts/src/events.ts
     target/debug/herdbook schema --lang ts-tables > clients/ts/src/tables.ts
-    cargo run -q -p herdbook-events --example catalog ts > clients/ts/src/session-events.ts
-    cargo run -q -p herdbook-events --example catalog json-schema > docs/reference/session-events.schema.json
+    target/debug/herdbook schema --lang session-ts > clients/ts/src/session-events.ts
+    target/debug/herdbook schema --lang session-json-schema > docs/reference/session-events.schema.json
 
 # Fuzz one target, or "all", for so many seconds each: log, cj1, http, frame
 fuzz target="all" seconds="30":

@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Range;
 
 use crate::carry;
-use crate::chain::{Chain, Judged, Place, Verdict};
+use crate::chain::{Chain, Judged, Place, Verdict, begins};
 use crate::cold::{self, OpenedSegment};
 use crate::damage::{Damage, DamageKind, Torn};
 use crate::index::{Entry, IndexWriter, Steps};
@@ -249,11 +249,12 @@ impl Scan {
         self.take_verdicts();
     }
 
-    /// A first line that is right for another session id: this is not our log.
+    /// A line that begins the log of another session id: this is not our log.
     fn note_other_session(&mut self, bytes: &[u8]) {
         let Some(shape) = Shape::read(bytes) else { return };
         let session = unquote(&bytes[shape.session.clone()]);
-        if session != self.session && Chain::new(None).take_next(bytes).is_some() {
+        if session != self.session && session.as_deref().is_some_and(|session| begins(session, bytes, &shape))
+        {
             self.found.other_session = session;
         }
     }
