@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use herdbook_api::events::{Appended, AppendedEvent};
 use herdbook_api::v1::LogTrouble;
@@ -83,7 +83,13 @@ pub(crate) struct Entry {
     pub told: Told,
     pub shown: Ring,
     /// Why it could not be opened last.
-    trouble: Mutex<Option<String>>,
+    trouble: Mutex<Option<Trouble>>,
+}
+
+struct Trouble {
+    words: String,
+    /// When something in its folder was made or renamed last: a repair does both.
+    changed: Option<SystemTime>,
 }
 
 impl SessionLogs {
@@ -253,7 +259,10 @@ impl SessionLogs {
                         Some(LogTrouble { session_id, error, is_unusable: false })
                     }
                     None => {
-                        let error = lock(&entry.trouble).clone()?;
+                        let mut trouble = lock(&entry.trouble);
+                        // What was mended is known when somebody appends again; until then there is nothing to tell.
+                        drop(trouble.take_if(|trouble| trouble.changed != changed(&entry.folder)));
+                        let error = trouble.as_ref()?.words.clone();
                         Some(LogTrouble { session_id, error, is_unusable: true })
                     }
                 }
@@ -315,11 +324,13 @@ impl SessionLogs {
             Some(live) => live,
             None => {
                 let opened = self.open(entry);
-                let damaged = match &opened {
-                    Err(Refused::Unusable(words)) => Some(words.clone()),
+                let trouble = match &opened {
+                    Err(Refused::Unusable(words)) => {
+                        Some(Trouble { words: words.clone(), changed: changed(&entry.folder) })
+                    }
                     _ => None,
                 };
-                *lock(&entry.trouble) = damaged;
+                *lock(&entry.trouble) = trouble;
                 opened?
             }
         };
@@ -376,6 +387,10 @@ impl Entry {
         let is_closed = self.live.try_lock().is_ok_and(|live| live.is_none());
         Arc::strong_count(self) == 1 && is_closed && lock(&self.trouble).is_none()
     }
+}
+
+fn changed(folder: &Path) -> Option<SystemTime> {
+    std::fs::metadata(folder).and_then(|found| found.modified()).ok()
 }
 
 fn close(mut held: OwnedMutexGuard<Option<Live>>) {

@@ -434,6 +434,7 @@ fn a_damaged_log_takes_nothing_and_is_read_around() {
     daemon.stop();
     let file = segment(&scratch.state(), "tea");
     let mut bytes = fs::read(&file).unwrap();
+    let whole = bytes.clone();
     let third = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(1).unwrap().0 + 1;
     bytes[third + 200] ^= 1;
     fs::File::create(&file).and_then(|mut file| std::io::Write::write_all(&mut file, &bytes)).unwrap();
@@ -471,6 +472,12 @@ fn a_damaged_log_takes_nothing_and_is_read_around() {
     assert!(warnings.iter().any(|warning| warning.contains("session 'tea' is damaged")), "{warnings:?}");
     assert_eq!(producer(&daemon, "milk").append(Some(6), false, &[renamed("x")]).unwrap().last_seq, 7);
     assert_eq!(fs::read(&file).unwrap(), bytes, "nothing was touched");
+    // Once it is mended it is written again.
+    let mended = file.with_extension("mended");
+    fs::File::create(&mended).and_then(|mut file| std::io::Write::write_all(&mut file, &whole)).unwrap();
+    fs::rename(&mended, &file).unwrap();
+    assert_eq!(daemon.client().status().unwrap().log_troubles, []);
+    assert_eq!(tea.append(Some(6), false, &[renamed("x")]).unwrap().last_seq, 7);
 }
 
 #[test]
