@@ -14,6 +14,7 @@ mod print;
 pub mod reference;
 pub mod resume;
 pub mod template;
+pub mod upgrade;
 
 pub use canonical::canonical;
 pub use check::{Checker, Finding, Level, Options, Profile, Rule, Standing};
@@ -21,3 +22,4 @@ pub use history::{History, Refusal};
 pub use line::{Line, Unreadable};
 pub use resume::{CannotResume, Offer, resume};
 pub use template::Templates;
+pub use upgrade::{Changed, UPGRADES, Upgrade, upgrade};
