@@ -14,3 +14,4 @@ mod folders;
 mod past;
 mod screens;
 mod stand_in;
+mod walk;
