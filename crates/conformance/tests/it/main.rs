@@ -9,6 +9,7 @@
 
 mod agent;
 mod command;
+mod corpus;
 mod disorder;
 mod folders;
 mod past;
