@@ -8,6 +8,7 @@ use herdbook_conformance::agent::{
 };
 use herdbook_events::catalog::EventType;
 use herdbook_story::{Checker, History, Line, Options, Templates};
+use serde_json::Value;
 
 /// What the agent was about to send, by session and the seq before it.
 #[derive(Clone, Default)]
@@ -61,6 +62,22 @@ fn assert_sealed(book: &MemoryBook) {
         assert_eq!(found, [], "{session}");
     }
     assert_eq!(book.warnings, [""; 0]);
+}
+
+/// What a parent says of its children is what their own logs begin with (B2).
+fn assert_children_are_where_they_belong(book: &MemoryBook) {
+    let lines = |session: &str| -> Vec<Value> {
+        book.lines(session).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let created: Vec<Value> =
+        lines("s").into_iter().filter(|line| line["type"] == "subtask.created").collect();
+    assert_eq!(created.len(), 2);
+    for created in created {
+        let child = &lines(created["payload"]["childSessionId"].as_str().unwrap())[0];
+        assert_eq!(child["type"], "session.started");
+        assert_eq!(child["payload"]["workingDirectory"], created["payload"]["worktreePath"]);
+        assert_eq!(child["payload"]["gitBranch"], created["payload"]["branch"]);
+    }
 }
 
 fn types(book: &MemoryBook) -> BTreeMap<String, u64> {
@@ -214,6 +231,7 @@ fn sessions_that_die_again_and_again_come_to_their_end() {
         }
         assert_eq!(fates, HashSet::new(), "every step of the share was a death");
         assert_sealed(&book);
+        assert_children_are_where_they_belong(&book);
         assert_told_the_same(&book, &sent);
     }
     // One event of the plain story is the resumption behind the shutdown.
