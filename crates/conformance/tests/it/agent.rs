@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use herdbook_conformance::agent::tale::tale;
 use herdbook_conformance::agent::{
-    Book, Ending, Keeper, MemoryBook, Mortal, Page, Stopped, Trouble, Witness, run,
+    Book, Ending, Entry, Keeper, MemoryBook, Mortal, Page, Stopped, Trouble, Witness, run,
 };
 use herdbook_events::catalog::EventType;
 use herdbook_story::{Checker, History, Line, Options, Templates};
@@ -236,4 +236,49 @@ fn sessions_that_die_again_and_again_come_to_their_end() {
     }
     // One event of the plain story is the resumption behind the shutdown.
     assert_eq!(deaths, behind_each_event().len() - 1);
+}
+
+#[test]
+fn an_agent_does_not_go_on_with_a_log_of_another_story() {
+    let mut book = MemoryBook::default();
+    go_on(&mut book, &mut Sent::default(), 3);
+    let id = "7ZZZZZZZZZZZZZZZZZZZZZZZZZ".to_owned();
+    let payload = r#"{"title":"Not mine"}"#.to_owned();
+    let entries = [Entry { id, event_type: EventType::SessionRenamed, payload }];
+    book.append(&Page { session: "s", expected: 3, label: "", entries: &entries }).unwrap();
+    let stopped = go(&mut book, &mut Sent::default()).unwrap_err().to_string();
+    assert_eq!(stopped, "seq 4 is session.renamed, the script has user.message-created of 'first' there");
+}
+
+/// Before the agent's own fifth append, another agent resumes the session and writes.
+struct Meddled {
+    book: MemoryBook,
+    appends: usize,
+}
+
+impl Book for Meddled {
+    fn read(&mut self, session: &str) -> Result<Vec<String>, Trouble> {
+        self.book.read(session)
+    }
+
+    fn append(&mut self, page: &Page<'_>) -> Result<Vec<String>, Trouble> {
+        self.appends += 1;
+        if self.appends == 5 {
+            go_on(&mut self.book, &mut Sent::default(), 3);
+        }
+        self.book.append(page)
+    }
+
+    fn tell(&mut self, session: &str, events: &[(EventType, String)]) -> Result<(), Trouble> {
+        self.book.tell(session, events)
+    }
+}
+
+#[test]
+fn of_two_agents_of_one_session_one_is_refused() {
+    let mut one = Meddled { book: MemoryBook::default(), appends: 0 };
+    let stopped = go(&mut one, &mut Sent::default()).unwrap_err();
+    assert_eq!(stopped, Stopped::Book(Trouble::Refused("the log ends at seq 7".to_owned())));
+    go_to_the_end(&mut one.book, &mut Sent::default());
+    assert_sealed(&one.book);
 }
