@@ -1,13 +1,14 @@
 //! What a log shows at its two ends, for listings: nothing of it is read whole.
 
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use crate::cold::open_segment;
 use crate::line::{self, Shape};
 use crate::reader::Reader;
 use crate::segment::segments_of;
+use crate::storage::{Folder, LogFile};
 
 /// How much of each end is read first, in bytes; more where a line is longer.
 const WINDOW_BYTES: u64 = 64 << 10;
@@ -23,7 +24,7 @@ pub struct Glance {
     pub last_seq: u64,
     /// Unix milliseconds of the last line, 0 in an empty log.
     pub last_ts_ms: u64,
-    /// How many bytes its segments take.
+    /// How many bytes its segments take on the disk.
     pub bytes: u64,
     /// A process has it open for appending.
     pub is_open: bool,
@@ -58,24 +59,16 @@ pub fn glance(dir: &Path) -> io::Result<Glance> {
         Some(Err(_)) => found.is_damaged = true,
         None => return Ok(found),
     }
-    // An empty segment was made and not written to yet. A compressed one is not the last of a log that goes on.
+    let storage = Folder::new(dir);
     for segment in segments_of(&names).iter().rev() {
-        let file = File::open(dir.join(segment.file_name()))?;
-        match last_lines(&file)? {
-            End::Empty => {}
-            End::Line { seq, ts_ms } => {
-                (found.last_seq, found.last_ts_ms) = (seq, ts_ms);
-                return Ok(found);
-            }
-            End::Damaged => {
-                found.is_damaged = true;
-                return Ok(found);
-            }
+        match last_line(&*open_segment(&storage, *segment)?.file)? {
+            // It was made and not written to yet.
+            End::Empty => continue,
+            End::Line { seq, ts_ms } => (found.last_seq, found.last_ts_ms) = (seq, ts_ms),
+            End::Damaged => found.is_damaged = true,
         }
+        break;
     }
-    let mut reader = Reader::open_from(dir, u64::MAX);
-    found.is_damaged |= reader.any(|line| line.is_err());
-    found.last_seq = found.last_seq.max(reader.last_seq());
     Ok(found)
 }
 
@@ -87,13 +80,13 @@ enum End {
 
 /// Reads the last line of a file, and where it can the one before it, whose crc it has to continue. What stands behind
 /// the last line feed may be about to be written.
-fn last_lines(file: &File) -> io::Result<End> {
-    let length = file.metadata()?.len();
+fn last_line(file: &dyn LogFile) -> io::Result<End> {
+    let length = file.length()?;
     let mut window = WINDOW_BYTES;
     loop {
         let start = length.saturating_sub(window);
         let mut bytes = vec![0; usize::try_from(length - start).unwrap_or(usize::MAX)];
-        file.read_exact_at(&mut bytes, start)?;
+        read_exact(file, &mut bytes, start)?;
         let Some(end) = memchr::memrchr(b'\n', &bytes) else {
             if start == 0 {
                 return Ok(End::Empty);
@@ -116,6 +109,21 @@ fn last_lines(file: &File) -> io::Result<End> {
         }
         return Ok(End::Line { seq: shape.seq, ts_ms: shape.ts_ms });
     }
+}
+
+fn read_exact(file: &dyn LogFile, mut bytes: &mut [u8], mut offset: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match file.read_at(bytes, offset) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(count) => {
+                bytes = &mut bytes[count..];
+                offset += count as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// Says whether a process holds the lock of this file, without touching it: taking it, if only for a moment, could keep
@@ -143,7 +151,10 @@ fn is_lock_of(line: &str, (major, minor): (u32, u32), inode: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use super::*;
+    use crate::cold::compress;
     use crate::line::{NewRecord, encode, first_crc, quote};
 
     fn write(dir: &Path, name: &str, bytes: &[u8]) {
@@ -178,6 +189,21 @@ mod tests {
                 assert!(!found.is_open);
             }
         }
+    }
+
+    #[test]
+    fn a_compressed_log_is_seen_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let long = format!(r#"{{"a":"{}"}}"#, "x".repeat(3_000_000));
+        let bytes = lines(&["{}", &long, "{}"]);
+        write(folder.path(), "0000000001.jsonl", &bytes);
+        let plain = glance(folder.path()).unwrap();
+        compress(folder.path(), 5).unwrap();
+        assert!(!folder.path().join("0000000001.jsonl").exists());
+        let cold = glance(folder.path()).unwrap();
+        assert!(cold.bytes < plain.bytes / 100, "{}", cold.bytes);
+        assert_eq!(cold.last_seq, 3);
+        assert_eq!(Glance { bytes: plain.bytes, ..cold }, plain);
     }
 
     #[test]
