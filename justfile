@@ -15,6 +15,15 @@ test:
 test-slow:
     HERDBOOK_TEST_SLOW=1 cargo test --workspace --release
 
+# Hold the store to its word for longer: the simulated disk from another seed on, every flipped bit, 200 kills: just soak [SEED]
+soak seed="0":
+    HERDBOOK_TEST_SLOW=1 HERDBOOK_TEST_SEED={{seed}} cargo test --release -p herdbook-log --test it -- model damage kills
+    HERDBOOK_TEST_SLOW=1 cargo test --release -p herdbook-daemon --test it -- slow_
+
+# Measure a session's log beside a group commit by hand: appends, opening 200 MB, memory of ids
+bench-log dir="." seconds="3":
+    cargo run --release -p herdbook-log --example session_speed -- {{dir}} {{seconds}}
+
 # Check formatting and lints, as the gate does
 lint:
     cargo fmt --all --check
@@ -82,8 +91,8 @@ generate:
     target/debug/herdbook schema --lang json-schema > docs/reference/events.schema.json
     target/debug/herdbook schema --lang ts > clients/ts/src/events.ts
     target/debug/herdbook schema --lang ts-tables > clients/ts/src/tables.ts
-    cargo run -q -p herdbook-events --example catalog ts > clients/ts/src/session-events.ts
-    cargo run -q -p herdbook-events --example catalog json-schema > docs/reference/session-events.schema.json
+    target/debug/herdbook schema --lang session-ts > clients/ts/src/session-events.ts
+    target/debug/herdbook schema --lang session-json-schema > docs/reference/session-events.schema.json
 
 # Fuzz one target, or "all", for so many seconds each: log, cj1, http, frame
 fuzz target="all" seconds="30":

@@ -171,7 +171,7 @@ fn segments(data: &[u8]) -> Vec<(String, Vec<u8>)> {
         },
     };
     let mut segments = vec![(FIRST_SEGMENT.to_owned(), Vec::new())];
-    let mut crc = crc32c::crc32c(SESSION.as_bytes());
+    let mut previous = None;
     for line in data.split_inclusive(|byte| *byte == b'\n') {
         if let Some(name) = segment_name(line) {
             if segments.iter().all(|(other, _)| *other != name) {
@@ -183,7 +183,8 @@ fn segments(data: &[u8]) -> Vec<(String, Vec<u8>)> {
         let (text, end) = line.strip_suffix(b"\n").map_or((line, &b""[..]), |text| (text, &b"\n"[..]));
         match text.strip_suffix(UNSEALED) {
             Some(body) => {
-                crc = crc32c::crc32c_append(crc, body);
+                let crc = crc32c::crc32c_append(previous.unwrap_or_else(|| first_crc(body)), body);
+                previous = Some(crc);
                 bytes.extend_from_slice(body);
                 bytes.extend_from_slice(format!(",\"crc\":\"{crc:08x}\"}}").as_bytes());
             }
@@ -197,6 +198,13 @@ fn segments(data: &[u8]) -> Vec<(String, Vec<u8>)> {
         }
     }
     segments
+}
+
+/// The crc that the first line of a log continues: that of its session id.
+fn first_crc(line: &[u8]) -> u32 {
+    let session =
+        Head::read(line).and_then(|head| serde_json::from_slice::<String>(&line[head.session]).ok());
+    crc32c::crc32c(session.as_deref().unwrap_or(SESSION).as_bytes())
 }
 
 fn segment_name(line: &[u8]) -> Option<String> {

@@ -1,12 +1,18 @@
 // What authors write. All of it must compile.
 import {
   type AnyCanonicalEvent,
+  type Durable,
+  type DurableEvent,
+  type DurableEventInput,
+  type EphemeralEvent,
   type EventRouteInput,
   type Native,
   type NormalizedEvent,
   type Payload,
   type RouteAnswer,
   type RouteInput,
+  DURABLE_EVENT_TYPES,
+  EPHEMERAL_EVENT_TYPES,
   createEventRouteInput,
   isStuckEvent,
 } from "../src/index.js";
@@ -68,3 +74,20 @@ export function stuck(event: unknown): string | undefined {
 export function since(event: NormalizedEvent): number | string {
   return event.type === "stuck" ? event.reason : event.timestamp;
 }
+
+// Session events: a producer's, a line of a log, and one that is only live. The type tells the payload.
+export const renamed: DurableEventInput = { type: "session.renamed", payload: { title: "two" } };
+
+export function spoken(event: DurableEvent | EphemeralEvent): string | undefined {
+  switch (event.type) {
+    case "user.message-created":
+      return event.payload.mentions[0]?.path ?? event.payload.text;
+    case "model.text-delta":
+      return event.payload.text;
+    default:
+      return undefined;
+  }
+}
+
+export const at = (line: Durable<"session.started">): string => `${line.seq} ${line.payload.model}`;
+export const count: number = DURABLE_EVENT_TYPES.length + EPHEMERAL_EVENT_TYPES.length;

@@ -4,9 +4,11 @@ import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { Ajv2020 } from "ajv/dist/2020.js";
 
-const [built, schema] = process.argv.slice(2);
+const [built, schema, sessionSchema] = process.argv.slice(2);
 const herdbook = await import(pathToFileURL(`${built}/index.js`).href);
 const ajv = new Ajv2020({ strict: false }).addSchema(JSON.parse(readFileSync(schema, "utf8")), "events");
+ajv.addSchema(JSON.parse(readFileSync(sessionSchema, "utf8")), "session-events");
+const isLine = ajv.compile({ $ref: "session-events#/$defs/Durable" });
 const isEvent = ajv.getSchema("events");
 const isRouteInput = ajv.compile({ $ref: "events#/$defs/routeInput" });
 const isRouteAnswer = ajv.compile({ $ref: "events#/$defs/routeAnswer" });
@@ -40,6 +42,9 @@ const answers = {
   },
   answer({ answer }) {
     return isRouteAnswer(answer);
+  },
+  line({ line }) {
+    return isLine(line) && herdbook.DURABLE_EVENT_TYPES.includes(line.type);
   },
   guard({ event }) {
     return herdbook.isNormalizedEvent(event);

@@ -1,6 +1,9 @@
 // What must not compile: each line that ends in an error's number has exactly that error, and no other line has any.
 import {
   type CanonicalEvent,
+  type Durable,
+  type DurableEventInput,
+  type EphemeralEventInput,
   type EventRouteInput,
   type NormalizedEvent,
   type Payload,
@@ -53,3 +56,11 @@ export const paused: NormalizedEvent = { type: "paused", sessionId: "s-1", times
 export const late: NormalizedEvent = { type: "ended", sessionId: "s-1", timestamp: "2026" }; // TS2322
 export const lacking: NormalizedEvent = { type: "unstuck", sessionId: "s-1" }; // TS2322
 export const guarded = (event: unknown) => (isUnstuckEvent(event) ? event.message : ""); // TS2339
+
+// Session events.
+export const noType: DurableEventInput = { type: "session.paused", payload: { title: "two" } }; // TS2322
+export const otherPayload: DurableEventInput = { type: "session.renamed", payload: { text: "two" } }; // TS2353
+export const noTitle: DurableEventInput = { type: "session.renamed", payload: {} }; // TS2322
+export const placed: DurableEventInput = { type: "session.renamed", payload: { title: "two" }, seq: 1 }; // TS2353
+export const kept = (event: DurableEventInput): EphemeralEventInput => event; // TS2322
+export const titled = (line: Durable<"session.resumed">): string => line.payload.title; // TS2339

@@ -288,6 +288,11 @@ impl Chain {
     }
 }
 
+/// True for a line whose crc continues nothing but a session id, whatever its seq is.
+pub(crate) fn begins(session: &str, bytes: &[u8], shape: &Shape) -> bool {
+    continues(line::first_crc(session), bytes, shape)
+}
+
 fn continues(previous_crc: u32, bytes: &[u8], shape: &Shape) -> bool {
     shape.continues(previous_crc, bytes)
 }

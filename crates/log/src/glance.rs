@@ -4,7 +4,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use crate::cold::open_segment;
+use crate::cold;
+use crate::index::read_full;
 use crate::line::{self, Shape};
 use crate::reader::Reader;
 use crate::segment::segments_of;
@@ -24,7 +25,7 @@ pub struct Glance {
     pub last_seq: u64,
     /// Unix milliseconds of the last line, 0 in an empty log.
     pub last_ts_ms: u64,
-    /// How many bytes its segments take on the disk.
+    /// How many bytes its segments take.
     pub bytes: u64,
     /// A process has it open for appending.
     pub is_open: bool,
@@ -59,16 +60,25 @@ pub fn glance(dir: &Path) -> io::Result<Glance> {
         Some(Err(_)) => found.is_damaged = true,
         None => return Ok(found),
     }
+    // An empty segment was made and not written to yet.
     let storage = Folder::new(dir);
     for segment in segments_of(&names).iter().rev() {
-        match last_line(&*open_segment(&storage, *segment)?.file)? {
-            // It was made and not written to yet.
-            End::Empty => continue,
-            End::Line { seq, ts_ms } => (found.last_seq, found.last_ts_ms) = (seq, ts_ms),
-            End::Damaged => found.is_damaged = true,
+        let file = cold::open_segment(&storage, *segment)?.file;
+        match last_lines(&*file)? {
+            End::Empty => {}
+            End::Line { seq, ts_ms } => {
+                (found.last_seq, found.last_ts_ms) = (seq, ts_ms);
+                return Ok(found);
+            }
+            End::Damaged => {
+                found.is_damaged = true;
+                return Ok(found);
+            }
         }
-        break;
     }
+    let mut reader = Reader::open_from(dir, u64::MAX);
+    found.is_damaged |= reader.any(|line| line.is_err());
+    found.last_seq = found.last_seq.max(reader.last_seq());
     Ok(found)
 }
 
@@ -80,13 +90,18 @@ enum End {
 
 /// Reads the last line of a file, and where it can the one before it, whose crc it has to continue. What stands behind
 /// the last line feed may be about to be written.
-fn last_line(file: &dyn LogFile) -> io::Result<End> {
+fn last_lines(file: &dyn LogFile) -> io::Result<End> {
     let length = file.length()?;
     let mut window = WINDOW_BYTES;
     loop {
         let start = length.saturating_sub(window);
         let mut bytes = vec![0; usize::try_from(length - start).unwrap_or(usize::MAX)];
-        read_exact(file, &mut bytes, start)?;
+        match read_full(file, &mut bytes, start) {
+            Ok(filled) => bytes.truncate(filled),
+            // A broken frame of a compressed segment.
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => return Ok(End::Damaged),
+            Err(error) => return Err(error),
+        }
         let Some(end) = memchr::memrchr(b'\n', &bytes) else {
             if start == 0 {
                 return Ok(End::Empty);
@@ -109,21 +124,6 @@ fn last_line(file: &dyn LogFile) -> io::Result<End> {
         }
         return Ok(End::Line { seq: shape.seq, ts_ms: shape.ts_ms });
     }
-}
-
-fn read_exact(file: &dyn LogFile, mut bytes: &mut [u8], mut offset: u64) -> io::Result<()> {
-    while !bytes.is_empty() {
-        match file.read_at(bytes, offset) {
-            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(count) => {
-                bytes = &mut bytes[count..];
-                offset += count as u64;
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
 }
 
 /// Says whether a process holds the lock of this file, without touching it: taking it, if only for a moment, could keep
@@ -154,7 +154,6 @@ mod tests {
     use std::fs::File;
 
     use super::*;
-    use crate::cold::compress;
     use crate::line::{NewRecord, encode, first_crc, quote};
 
     fn write(dir: &Path, name: &str, bytes: &[u8]) {
@@ -198,7 +197,7 @@ mod tests {
         let bytes = lines(&["{}", &long, "{}"]);
         write(folder.path(), "0000000001.jsonl", &bytes);
         let plain = glance(folder.path()).unwrap();
-        compress(folder.path(), 5).unwrap();
+        cold::compress(folder.path(), 5).unwrap();
         assert!(!folder.path().join("0000000001.jsonl").exists());
         let cold = glance(folder.path()).unwrap();
         assert!(cold.bytes < plain.bytes / 100, "{}", cold.bytes);

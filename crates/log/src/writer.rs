@@ -428,11 +428,7 @@ impl Writer {
 
     fn make_index(&self, name: SegmentName, first: Entry) -> io::Result<Option<IndexWriter>> {
         let Some(session) = &self.indexed else { return Ok(None) };
-        let mut index = IndexWriter::anew(name, session);
-        index.note(first);
-        index.note_synced(first);
-        index.make(&*self.storage)?;
-        Ok(Some(index))
+        IndexWriter::make(&*self.storage, name, session, first).map(Some)
     }
 
     fn keep_index(&mut self) {
@@ -481,7 +477,8 @@ impl Writer {
     }
 
     fn sync_now(&mut self) {
-        if self.written_seq > self.synced_seq {
+        // After a sync that failed for good another one on the same file would lie.
+        if self.read_only.is_none() && self.written_seq > self.synced_seq {
             self.sync_file();
         }
     }
@@ -609,9 +606,7 @@ impl Writer {
 
     fn finish(&mut self) {
         self.end_sync();
-        if self.read_only.is_none() {
-            self.sync_now();
-        }
+        self.sync_now();
     }
 
     fn publish(&self) {

@@ -10,6 +10,7 @@ mod asked;
 mod live;
 mod pages;
 mod refused;
+mod shown;
 mod told;
 
 use std::collections::HashMap;
@@ -19,7 +20,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use herdbook_api::events::{Appended, AppendedEvent};
+use herdbook_api::v1::LogTrouble;
 use herdbook_engine::Now;
+use herdbook_events::UlidGenerator;
 use herdbook_log::{Ack, AppendError, Durability, Sessions};
 use herdbook_redact::Redactor;
 use serde_json::value::RawValue;
@@ -31,12 +34,16 @@ use crate::settings::Policy;
 
 pub(crate) use asked::Asked;
 use live::{Begun, Live};
-pub(crate) use pages::{Item, Pages};
+pub(crate) use pages::{Item, Pages, is_there};
 pub(crate) use refused::Refused;
+use shown::Ring;
+pub(crate) use shown::Shown;
 use told::Told;
 
 /// So many logs are open at once.
 const OPEN: usize = 64;
+/// So many read at once.
+const READERS: usize = 64;
 /// A log that nobody appended to for so long is closed …
 const IDLE: Duration = Duration::from_secs(10);
 /// … or for so many times as long as opening it took, which is longer for a long one.
@@ -57,6 +64,10 @@ pub(crate) struct SessionLogs {
     seed: AtomicU64,
     entries: Mutex<HashMap<String, Arc<Entry>>>,
     places: Arc<Semaphore>,
+    /// Ids of ephemeral events.
+    ids: Mutex<UlidGenerator>,
+    /// Places for who reads a log.
+    pub readers: Arc<Semaphore>,
     notice: Arc<dyn Fn(&Notice) + Send + Sync>,
 }
 
@@ -66,6 +77,7 @@ pub(crate) struct Entry {
     pub folder: PathBuf,
     live: Arc<Turn<Option<Live>>>,
     pub told: Told,
+    pub shown: Ring,
     /// Why it could not be opened last.
     trouble: Mutex<Option<String>>,
 }
@@ -86,6 +98,8 @@ impl SessionLogs {
             seed: AtomicU64::new(seed),
             entries: Mutex::default(),
             places: Arc::new(Semaphore::new(OPEN)),
+            ids: Mutex::new(UlidGenerator::new(seed.rotate_left(32), None)),
+            readers: Arc::new(Semaphore::new(READERS)),
             notice,
         }
     }
@@ -146,6 +160,37 @@ impl SessionLogs {
         self.answered(entry, answer).await.map(|ack| ack.last_seq)
     }
 
+    /// Reads the body of events that are only shown. The error names the member.
+    pub(crate) fn read_shown(&self, body: &[u8]) -> Result<Vec<asked::Event>, String> {
+        asked::shown(body, &self.redactor)
+    }
+
+    /// Shows events to who reads live.
+    pub(crate) fn show(&self, entry: &Entry, events: Vec<asked::Event>) {
+        if !entry.told.is_watched() {
+            return;
+        }
+        let ts_ms = (self.clock)().wall_ms;
+        let key = live::quoted(&entry.key);
+        let line = |event: asked::Event| {
+            let id = lock(&self.ids).generate(ts_ms);
+            let (kind, payload) = (event.event_type, event.payload);
+            let data = format!(
+                r#"{{"id":"{id}","sessionId":{key},"ts":{ts_ms},"type":"{kind}","payload":{payload}}}"#
+            );
+            (kind, data)
+        };
+        let events = events.into_iter().map(line).collect();
+        let count = entry.shown.add(entry.told.now().written_seq, events);
+        entry.told.is_shown(count);
+    }
+
+    /// The last seq that survives a power cut. A log that is not open here has nothing that is not synced, as far as we
+    /// wrote it.
+    pub(crate) async fn synced_seq(&self, entry: &Entry) -> u64 {
+        entry.live.lock().await.as_ref().map_or(u64::MAX, Live::synced_seq)
+    }
+
     /// Closes what nobody uses; at the stop, everything.
     pub(crate) async fn keep(self: Arc<Self>, mut stop: watch::Receiver<bool>) {
         loop {
@@ -173,20 +218,29 @@ impl SessionLogs {
         }
     }
 
-    /// Says which logs have trouble, one sentence each.
-    pub(crate) fn warnings(&self) -> Vec<String> {
-        let mut warnings: Vec<String> = self
+    /// Says which logs have trouble, in the order of their keys.
+    pub(crate) fn troubles(&self) -> Vec<LogTrouble> {
+        let mut troubles: Vec<LogTrouble> = self
             .all()
             .iter()
             .filter_map(|entry| {
                 let live = entry.live.try_lock().ok();
                 let now = live.and_then(|live| live.as_ref().and_then(Live::trouble));
-                let words = |trouble| format!("the log of session '{}': {trouble}", entry.key);
-                now.map(words).or_else(|| lock(&entry.trouble).clone())
+                let session_id = entry.key.clone();
+                match now {
+                    Some(trouble) => {
+                        let error = format!("the log of session '{session_id}': {trouble}");
+                        Some(LogTrouble { session_id, error, is_unusable: false })
+                    }
+                    None => {
+                        let error = lock(&entry.trouble).clone()?;
+                        Some(LogTrouble { session_id, error, is_unusable: true })
+                    }
+                }
             })
             .collect();
-        warnings.sort();
-        warnings
+        troubles.sort_by(|one, other| one.session_id.cmp(&other.session_id));
+        troubles
     }
 
     fn entry(&self, key: &str) -> Arc<Entry> {
@@ -197,6 +251,7 @@ impl SessionLogs {
                 folder: self.sessions.folder(key),
                 live: Arc::default(),
                 told: Told::new(),
+                shown: Ring::default(),
                 trouble: Mutex::default(),
             })
         });
@@ -307,4 +362,31 @@ fn close(mut held: OwnedMutexGuard<Option<Live>>) {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_costs_one_request() {
+        let state = tempfile::tempdir().unwrap();
+        let redactor = Redactor::new(&[7; 32]);
+        let clocks: (fn() -> Now, u64) = (crate::clock::now, 1);
+        let logs = SessionLogs::new(state.path(), redactor, Policy::Barrier, clocks, Arc::new(|_| {}));
+        let logs = Arc::new(logs);
+        let started = r#"{"events":[{"type":"session.started","payload":{"title":"t","projectHash":"p",
+            "workingDirectory":"/w","gitBranch":null,"model":"m","auxModel":"a","khaelorVersion":"1"}}]}"#;
+        let renamed = r#"{"events":[{"type":"session.renamed","payload":{"title":"x"}}]}"#;
+        let read = |body: &str| logs.read_append(body.as_bytes()).unwrap();
+        assert_eq!(logs.append("s", read(started)).await.unwrap().last_seq, 1);
+        let entry = logs.find("s").unwrap();
+        let failed = logs.with_live(&entry, |_, live| -> Result<(), Refused> {
+            assert!(live.is_none(), "the code fails here");
+            Ok(())
+        });
+        assert_eq!(failed.await, Err(Refused::Panicked));
+        assert_eq!(logs.append("s", read(renamed)).await.unwrap().last_seq, 2);
+        logs.close().await;
+    }
 }

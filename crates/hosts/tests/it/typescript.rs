@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use herdbook_events::catalog::{self, Class, EventType, Lists};
 use herdbook_events::{Family, NormalizedEvent};
 use herdbook_hosts::{Decision, HOSTS, Projected, canonical_text, faults, project};
 use serde::Deserialize;
@@ -73,6 +74,7 @@ fn ask(tsc: &Path, questions: &[String]) -> Vec<Value> {
             Path::new("test/oracle.mjs"),
             scratch.path(),
             Path::new("../../docs/reference/events.schema.json"),
+            Path::new("../../docs/reference/session-events.schema.json"),
         ])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -298,4 +300,45 @@ fn the_schema_takes_the_answers_of_routes_that_are_read() {
     for (answer, taken) in answers.iter().zip(ask(&tsc, &questions)) {
         assert_eq!(taken, json!(Decision::read(answer.to_string().as_bytes()).is_ok()), "{answer}");
     }
+}
+
+#[test]
+fn the_schema_of_session_events_takes_the_lines_that_the_catalog_takes() {
+    let Some(tsc) = compiler("the_schema_of_session_events_takes_the_lines_that_the_catalog_takes") else {
+        return;
+    };
+    let example = include_str!("../../../story/tests/it/example.jsonl");
+    let mut lines: Vec<Value> = example.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for mut line in lines.clone() {
+        // A member less, one of another type, and a type that is not kept.
+        let payload = line["payload"].as_object().unwrap().clone();
+        for name in payload.keys() {
+            let mut lacking = line.clone();
+            lacking["payload"].as_object_mut().unwrap().remove(name);
+            lines.push(lacking);
+            line["payload"] = payload.clone().into();
+            line["payload"][name] = json!([[]]);
+            lines.push(line.clone());
+        }
+        line["payload"] = payload.into();
+        line["type"] = "model.text-delta".into();
+        lines.push(line);
+    }
+    let questions: Vec<String> =
+        lines.iter().map(|line| json!({"do": "line", "line": line}).to_string()).collect();
+    let mut taken = 0;
+    for (line, answer) in lines.iter().zip(ask(&tsc, &questions)) {
+        assert_eq!(answer, json!(is_line(line)), "{line}");
+        taken += usize::from(answer == json!(true));
+    }
+    println!("{} lines, {taken} of them taken", lines.len());
+    assert!(taken >= example.lines().count() && taken < lines.len() / 2);
+}
+
+/// What the catalog says of a line whose envelope is right.
+fn is_line(line: &Value) -> bool {
+    let Some(event_type) = line["type"].as_str().and_then(EventType::parse) else { return false };
+    let payload = RawValue::from_string(line["payload"].to_string()).unwrap();
+    event_type.class() == Class::Durable
+        && catalog::faults(&event_type.kind(), &payload, Lists::OpenTools).is_empty()
 }

@@ -1,14 +1,23 @@
 //! Tests of the store through its public interface.
 
-#![expect(clippy::expect_used, clippy::unwrap_used, reason = "a helper that fails fails its test")]
+#![expect(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a helper that fails fails its test, and says with what"
+)]
 
 mod basics;
 mod cold;
 mod damage;
 mod disk;
 mod faults;
+mod kills;
 mod limit;
 mod model;
+mod repair;
 mod session_damage;
 mod session_model;
+mod sessions;
 mod support;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use herdbook_events::Ulid;
-use herdbook_events::catalog::{Class, EventType, Members};
+use herdbook_events::catalog::{EventType, Members};
 use herdbook_log::{Damage, Head};
 
 use super::Args;
@@ -23,7 +23,7 @@ const LINE_VERSION: u64 = 1;
 /// The file cannot be read, or at least one line is wrong.
 pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     let (mut file, mut seals) = Target::find(&args.target, &context.env)?.open()?;
-    let (is_news, mut count) = (seals.is_news(), Count::default());
+    let (is_news, mut count) = (seals.is_news(), Count::new());
     let (mut lines, mut bad) = (0, 0);
     while let Some(FileLine { number, bytes, is_ended }) = file.next()? {
         lines = number;
@@ -34,8 +34,8 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
         }
     }
     bad += damage(context.printer, seals.finish(), is_news);
-    for (event_type, count) in &count.types {
-        let event_type = Line::new().text(event_type, Style::Plain).own("\t");
+    for (event_type, count) in count.by_name() {
+        let event_type = Line::new().text(&event_type, Style::Plain).own("\t");
         context.printer.line(&event_type.text(&count.to_string(), Style::Plain))?;
     }
     if bad > 0 { Err(Problem::BadLog { bad, lines }) } else { Ok(Exit::Ok) }
@@ -55,15 +55,29 @@ fn damage(printer: &mut Printer, found: Vec<Damage>, is_news: fn(&Damage) -> boo
 }
 
 /// What was counted.
-#[derive(Default)]
 struct Count {
     last_seq: u64,
     /// The session id of the first line, as JSON text.
     session: Vec<u8>,
-    types: BTreeMap<String, u64>,
+    /// How many there are of each type of the catalog, in its order.
+    known: [u64; EventType::DURABLE.len()],
+    /// How many there are of each other type.
+    others: BTreeMap<String, u64>,
 }
 
 impl Count {
+    fn new() -> Count {
+        let known = [0; EventType::DURABLE.len()];
+        Count { last_seq: 0, session: Vec::new(), known, others: BTreeMap::new() }
+    }
+
+    /// The types that were there, in the order of their names, and how many of each.
+    fn by_name(&self) -> BTreeMap<String, u64> {
+        let known = EventType::DURABLE.iter().zip(self.known).filter(|(_, count)| *count > 0);
+        let known = known.map(|(event_type, count)| (event_type.as_str().to_owned(), count));
+        known.chain(self.others.clone()).collect()
+    }
+
     /// Takes one line, and says what is wrong with its envelope. One without an end may be cut, and is read whole.
     fn take(&mut self, line: &[u8], is_ended: bool) -> Result<(), String> {
         let is_plain = |head: &Head| {
@@ -108,11 +122,11 @@ impl Count {
         is_dated: bool,
         event_type: &str,
     ) -> Result<(), String> {
-        match self.types.get_mut(event_type) {
+        let durable = EventType::parse(event_type).and_then(|known| self.known.get_mut(known as usize));
+        let is_durable = durable.is_some();
+        match durable {
             Some(count) => *count += 1,
-            None => {
-                self.types.insert(event_type.to_owned(), 1);
-            }
+            None => *self.others.entry(event_type.to_owned()).or_default() += 1,
         }
         let expected = std::mem::replace(&mut self.last_seq, seq).saturating_add(1);
         if self.session.is_empty() {
@@ -133,7 +147,7 @@ impl Count {
         if !is_dated {
             return Err("'ts' must be a positive whole number, Unix milliseconds".to_owned());
         }
-        if EventType::parse(event_type).is_none_or(|known| known.class() != Class::Durable) {
+        if !is_durable {
             return Err(format!("type '{event_type}' is not in the catalog"));
         }
         Ok(())

@@ -1,0 +1,249 @@
+//! Folders of sessions, their locks and keys, and a session on a disk that is filled and freed.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use herdbook_log::{
+    Ack, AppendError, Durability, Expected, NewRecord, OpenError, Options, Reader, SessionLog, Sessions,
+};
+
+use crate::support::{NOW_MS, padded_record, read_all, record, seqs, until};
+
+fn open(sessions: &Sessions, key: &str) -> SessionLog {
+    sessions.open(key, Options::of_session(NOW_MS)).unwrap().0
+}
+
+fn append(log: &mut SessionLog, records: Vec<NewRecord>) -> Result<Ack, AppendError> {
+    let (sender, receiver) = channel();
+    log.append(records, Durability::Synced, move |answer| drop(sender.send(answer)));
+    receiver.recv_timeout(Duration::from_secs(60)).expect("an answer")
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn an_open_session_is_locked_by_itself_and_the_holder_is_named() {
+    let state = tempfile::tempdir().unwrap();
+    let sessions = Sessions::new(state.path());
+    let mut log = open(&sessions, "s-1");
+    append(&mut log, vec![record(1)]).unwrap();
+    let Err(error) = sessions.open("s-1", Options::of_session(NOW_MS)) else { panic!("opened twice") };
+    let own = std::process::id();
+    let path = sessions.folder("s-1").join("LOCK");
+    assert!(
+        matches!(&error, OpenError::Locked { path: at, pid: Some(pid), .. } if (at, *pid) == (&path, own))
+    );
+    assert!(error.to_string().starts_with(&format!("process {own} already writes here")), "{error}");
+    // Another session is nobody's yet, and reading needs no lock.
+    append(&mut open(&sessions, "s-2"), vec![record(1)]).unwrap();
+    assert_eq!(seqs(&read_all(&mut Reader::open(log.folder())).0), [1]);
+    log.close();
+    assert_eq!(open(&sessions, "s-1").last_seq(), 1);
+}
+
+#[test]
+fn all_that_is_made_is_private() {
+    let state = tempfile::tempdir().unwrap();
+    let sessions = Sessions::new(&state.path().join("new/state"));
+    append(&mut open(&sessions, "s-1"), vec![record(1)]).unwrap();
+    let folder = sessions.folder("s-1");
+    for made in [state.path().join("new"), folder.parent().unwrap().to_owned(), folder.clone()] {
+        assert_eq!(mode(&made), 0o700, "{}", made.display());
+    }
+    let mut names: Vec<String> = fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["0000000001.idx", "0000000001.jsonl", "LOCK"]);
+    for name in names {
+        assert_eq!(mode(&folder.join(&name)), 0o600, "{name}");
+    }
+}
+
+#[test]
+fn links_in_the_place_of_folders_and_files_are_not_followed() {
+    let state = tempfile::tempdir().unwrap();
+    let victim = state.path().join("victim");
+    fs::create_dir(&victim).unwrap();
+    let refused = |sessions: &Sessions, what: &str| {
+        let Err(error) = sessions.open("s-1", Options::of_session(NOW_MS)) else { panic!("{what}: opened") };
+        assert!(matches!(error, OpenError::Io { .. }), "{what}: {error}");
+    };
+    let linked_root = Sessions::new(&state.path().join("a"));
+    fs::create_dir(state.path().join("a")).unwrap();
+    symlink(&victim, state.path().join("a/sessions")).unwrap();
+    refused(&linked_root, "all sessions");
+
+    let sessions = Sessions::new(&state.path().join("b"));
+    open(&sessions, "s-2").close();
+    symlink(&victim, sessions.folder("s-1")).unwrap();
+    refused(&sessions, "a session's folder");
+    assert!(!sessions.has("s-1"));
+    assert_eq!(sessions.folders().unwrap(), [sessions.folder("s-2")]);
+
+    let sessions = Sessions::new(&state.path().join("c"));
+    open(&sessions, "s-1").close();
+    fs::remove_file(sessions.folder("s-1").join("LOCK")).unwrap();
+    symlink(victim.join("file"), sessions.folder("s-1").join("LOCK")).unwrap();
+    refused(&sessions, "a lock");
+    assert_eq!(fs::read_dir(&victim).unwrap().count(), 0);
+}
+
+#[test]
+fn a_folder_tells_whose_it_is() {
+    let state = tempfile::tempdir().unwrap();
+    let sessions = Sessions::new(state.path());
+    let odd = format!("../\"\\\n{}", "é".repeat(500));
+    for key in ["s-1", &odd] {
+        let mut log = open(&sessions, key);
+        assert_eq!(sessions.key_of_folder(log.folder()).unwrap(), None);
+        append(&mut log, vec![padded_record(1, 100_000)]).unwrap();
+        assert_eq!(sessions.key_of_folder(log.folder()).unwrap().as_deref(), Some(key));
+    }
+    // A folder whose name is another's tells nothing.
+    let copy = sessions.folder("s-3");
+    fs::rename(sessions.folder("s-1"), &copy).unwrap();
+    let error = sessions.key_of_folder(&copy).unwrap_err();
+    assert_eq!(error.to_string(), "its first line is not one of a session whose folder has this name");
+    let too_long = "k".repeat(1025);
+    let refused = sessions.open(&too_long, Options::of_session(NOW_MS));
+    assert!(matches!(refused, Err(OpenError::SessionId { bytes: 1025 })));
+}
+
+#[test]
+fn a_damaged_session_is_refused_by_name_and_can_be_read() {
+    let state = tempfile::tempdir().unwrap();
+    let sessions = Sessions::new(state.path());
+    let mut log = open(&sessions, "s-1");
+    append(&mut log, (1..=3).map(record).collect()).unwrap();
+    log.close();
+    let path = log.folder().join("0000000001.jsonl");
+    let text = fs::read_to_string(&path).unwrap().replace("\"n\":2", "\"n\":7");
+    File::create(&path).unwrap().write_all(text.as_bytes()).unwrap();
+    let Err(error) = sessions.open("s-1", Options::of_session(NOW_MS)) else { panic!("opened") };
+    let wanted = format!(
+        "the log in {} is damaged: 0000000001.jsonl line 2 (seq 2): the checksum does not fit; nothing of it was changed",
+        log.folder().display()
+    );
+    assert_eq!(error.to_string(), wanted);
+    let (lines, damage) = read_all(&mut Reader::open(log.folder()));
+    assert_eq!((seqs(&lines), damage.len()), (vec![1, 3], 1));
+    // What was refused keeps no lock.
+    let Err(OpenError::Damaged { damage, .. }) = sessions.open("s-1", Options::of_session(NOW_MS)) else {
+        panic!("not damaged")
+    };
+    assert_eq!(damage[0].seq, 2);
+}
+
+#[test]
+fn ids_of_all_segments_are_known_however_many_there_are() {
+    let state = tempfile::tempdir().unwrap();
+    let sessions = Sessions::new(state.path());
+    let mut log = open(&sessions, "s-1");
+    for first in (0..20_000).step_by(500) {
+        append(&mut log, (first + 1..=first + 500).map(record).collect()).unwrap();
+    }
+    log.close();
+    drop(log);
+    let options = Options { segment_bytes: 100_000, ..Options::of_session(NOW_MS) };
+    let (mut log, opened) = sessions.open("s-1", options).unwrap();
+    assert_eq!(opened.last_seq, 20_000);
+    append(&mut log, vec![record(20_001)]).unwrap();
+    for number in [1, 255, 256, 257, 9_999, 20_000, 20_001] {
+        let placed = log.place(&[record(number)], Expected::Any).unwrap();
+        assert_eq!((placed.seqs, placed.duplicates), (vec![number], vec![0]));
+    }
+    assert_eq!(log.place(&[record(20_002)], Expected::After(20_001)).unwrap().duplicates, []);
+}
+
+/// Takes all room there is on the disk of a folder; gives it back when it is dropped.
+struct Ballast(PathBuf);
+
+impl Ballast {
+    fn fill(folder: &Path) -> Ballast {
+        let path = folder.join("ballast");
+        let mut file = File::create(&path).unwrap();
+        for bytes in [4_096, 1] {
+            while file.write_all(&vec![b'x'; bytes]).is_ok() {}
+        }
+        Ballast(path)
+    }
+}
+
+impl Drop for Ballast {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Set for the child: it has a small disk at this folder.
+const SMALL_DISK: &str = "HERDBOOK_TEST_LOG_SMALL_DISK";
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "this very program, once more, with a disk of its own")]
+fn a_session_waits_for_room_on_a_full_disk_and_loses_nothing() {
+    if let Some(disk) = std::env::var_os(SMALL_DISK) {
+        return on_a_small_disk(disk.as_ref());
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let script = "mount -t tmpfs -o size=1m,mode=700 tmpfs \"$0\" && exec \"$@\"";
+    let run = |program: &Path, arguments: &[&str]| {
+        let mut command = std::process::Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]);
+        command.arg(scratch.path()).arg(program).args(arguments).env(SMALL_DISK, scratch.path()).output()
+    };
+    if !run("true".as_ref(), &[]).is_ok_and(|output| output.status.success()) {
+        println!(
+            "skipped: a_session_waits_for_room_on_a_full_disk_and_loses_nothing: no mounts of our own here"
+        );
+        return;
+    }
+    let name = "sessions::a_session_waits_for_room_on_a_full_disk_and_loses_nothing";
+    let output = run(&std::env::current_exe().unwrap(), &["--exact", name, "--nocapture"]).unwrap();
+    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+}
+
+fn on_a_small_disk(disk: &Path) {
+    let sessions = Sessions::new(disk);
+    let mut log = open(&sessions, "s-1");
+    append(&mut log, (1..=10).map(record).collect()).unwrap();
+    let ballast = Ballast::fill(disk);
+    // The last page has room yet; then an append waits, and says why.
+    let mut number = 10;
+    let (sender, receiver) = channel();
+    while log.health().error.is_none() {
+        number += 1;
+        let sender = sender.clone();
+        let records = vec![padded_record(number, 1000)];
+        log.append(records, Durability::Synced, move |answer| drop(sender.send(answer)));
+        let mut answered = false;
+        until("written, or said why not", || {
+            answered |= receiver.try_recv().is_ok_and(|answer| answer.is_ok());
+            answered || log.health().error.is_some()
+        });
+        assert!(number < 100, "the disk is full");
+    }
+    let error = log.health().error.unwrap();
+    let why = "could not write 0000000001.jsonl: No space left on device";
+    assert!(error.starts_with(why), "{error}");
+    // No half line is left where others read.
+    assert_eq!(seqs(&read_all(&mut Reader::open(log.folder())).0), (1..number).collect::<Vec<_>>());
+    let text = fs::read_to_string(log.folder().join("0000000001.jsonl")).unwrap();
+    assert!(text.ends_with("}\n"));
+    drop(ballast);
+    until("there is room again", || log.health().error.is_none());
+    append(&mut log, vec![record(number + 1)]).unwrap();
+    log.close();
+    let log = open(&sessions, "s-1");
+    assert_eq!(log.last_seq(), number + 1);
+    let (lines, damage) = read_all(&mut Reader::open(log.folder()));
+    assert_eq!((seqs(&lines), damage), ((1..=number + 1).collect(), vec![]));
+}
