@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -253,13 +253,27 @@ impl Client {
     /// # Errors
     /// See [`ClientError`].
     pub fn attention(&self, last_event_id: Option<&str>) -> Result<Attention, ClientError> {
-        let mut connection = self.connect()?;
+        self.sse("/v1/attention", last_event_id)
+    }
+
+    /// Follows any route that answers with server-sent events.
+    pub(crate) fn sse(&self, path: &str, last_event_id: Option<&str>) -> Result<Attention, ClientError> {
         let mut more = "Accept: text/event-stream\r\n".to_owned();
         // A line end inside the id would begin another header.
         if let Some(id) = last_event_id.filter(|id| !id.contains(['\r', '\n'])) {
             more.push_str(&format!("Last-Event-ID: {id}\r\n"));
         }
-        connection.send("GET", "/v1/attention", &more, None)?;
+        Ok(Attention { stream: Box::new(self.stream(path, &more)?) })
+    }
+
+    /// Asks for an answer that is read bit by bit: the deadline is for its head alone. `more` holds further headers.
+    pub(crate) fn stream(
+        &self,
+        path: &str,
+        more: &str,
+    ) -> Result<BufReader<impl Read + Send + use<>>, ClientError> {
+        let mut connection = self.connect()?;
+        connection.send("GET", path, more, None)?;
         let (head, mut stream) = connection.head()?;
         if head.status != 200 {
             let mut body = Vec::new();
@@ -270,7 +284,7 @@ impl Client {
             return Err(refusal(head.status, &body));
         }
         stream.get_mut().until = None;
-        Ok(Attention { stream: BufReader::new(Body::new(stream, &head)) })
+        Ok(BufReader::new(Body::new(stream, &head)))
     }
 
     fn pages<P: DeserializeOwned, T>(
@@ -296,6 +310,20 @@ impl Client {
         path: &str,
         body: Option<&[u8]>,
     ) -> Result<T, ClientError> {
+        let answered = self.exchange(method, path, body)?;
+        if !(200..300).contains(&answered.status) {
+            return Err(answered.refusal());
+        }
+        answered.read()
+    }
+
+    /// Sends one request and reads the whole answer, whatever it is.
+    pub(crate) fn exchange(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&[u8]>,
+    ) -> Result<Whole, ClientError> {
         let mut connection = self.connect()?;
         connection.send(method, path, "Connection: close\r\n", body)?;
         let timeout = connection.timeout;
@@ -305,11 +333,7 @@ impl Client {
             .take(ANSWER_BYTES)
             .read_to_end(&mut answer)
             .map_err(|error| broken(error, timeout))?;
-        if !(200..300).contains(&head.status) {
-            return Err(refusal(head.status, &answer));
-        }
-        serde_json::from_slice(&answer)
-            .map_err(|source| ClientError::Answer { path: path.to_owned(), source })
+        Ok(Whole { path: path.to_owned(), status: head.status, body: answer })
     }
 
     fn connect(&self) -> Result<Connection, ClientError> {
@@ -349,6 +373,24 @@ fn refusal(status: u16, body: &[u8]) -> ClientError {
         Err(_) => format!("the daemon answered with status {status}"),
     };
     ClientError::Refused { status, error }
+}
+
+/// An answer, whatever it is.
+pub(crate) struct Whole {
+    path: String,
+    pub(crate) status: u16,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Whole {
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, ClientError> {
+        serde_json::from_slice(&self.body)
+            .map_err(|source| ClientError::Answer { path: self.path.clone(), source })
+    }
+
+    pub(crate) fn refusal(&self) -> ClientError {
+        refusal(self.status, &self.body)
+    }
 }
 
 struct Connection {
@@ -424,7 +466,7 @@ impl Write for Timed {
 /// `event` is `stuck`, `unstuck`, `registered` or `ended` with the normalized event as data, or `reset` when the id to
 /// resume from is not in the journal: read the queue again.
 pub struct Attention {
-    stream: BufReader<Body<BufReader<Timed>>>,
+    stream: Box<dyn BufRead + Send>,
 }
 
 impl Iterator for Attention {

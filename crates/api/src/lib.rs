@@ -15,6 +15,10 @@
 //! | `GET /v1/sessions?after=CURSOR` | | [`v1::Sessions`], 1,000 a page |
 //! | `GET /v1/sessions/{key}` | | [`v1::Session`] |
 //! | `GET /v1/sessions/{key}/why` | | [`v1::Why`] |
+//! | `POST /v1/sessions/{key}/events` | [`events::Append`] | [`events::Appended`], or [`events::Refused`] |
+//! | `POST /v1/sessions/{key}/ephemeral` | [`events::Shown`] | [`events::ShownTo`] |
+//! | `GET /v1/sessions/{key}/events?after=SEQ&limit=N` | | lines of the session's log; server-sent events where they are accepted |
+//! | `GET /v1/sessions/{key}/synced?seq=SEQ` | | [`events::SyncedTo`] |
 //! | `GET /v1/stats?since=MS&by=project\|host\|kind\|day` | | [`stats::Stats`] |
 //! | `GET /metrics` | | Prometheus text format 0.0.4 |
 //! | `GET /v1/waits` | over the unix socket alone | [`waits::Waits`] |
@@ -29,11 +33,13 @@
 //! | `POST /event`, `POST /event/normalized` | | [`trail::Accepted`] |
 //!
 //! Whatever is refused answers with [`ErrorBody`]. It reads no environment and makes no words for a terminal. Start
-//! with [`client::Client`].
+//! with [`client::Client`], or with [`producer::Producer`] to write a session's log.
 
 pub mod client;
+pub mod events;
 mod http;
 mod path;
+pub mod producer;
 pub mod routes;
 mod sse;
 pub mod stats;
@@ -42,7 +48,9 @@ pub mod v1;
 pub mod waits;
 
 pub use client::{Client, ClientError};
+pub use events::NewEvent;
 pub use path::{encode_segment, session_path};
+pub use producer::{Producer, ProducerError};
 pub use sse::SseEvent;
 
 use serde::{Deserialize, Serialize};

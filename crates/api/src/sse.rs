@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, Read};
 
 /// A line of the stream may be so long.
-const LINE_BYTES: u64 = 4 << 20;
+const LINE_BYTES: u64 = 64 << 20;
 
 /// One event of the stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

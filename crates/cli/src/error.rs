@@ -199,6 +199,30 @@ pub enum Problem {
         /// Of how many that are not blank.
         lines: u64,
     },
+    /// No session with that key has a log.
+    #[error("no session '{asked}' has a log{}", near_words(near))]
+    NoLog {
+        /// As it was written.
+        asked: String,
+        /// Keys that look alike.
+        near: Vec<String>,
+    },
+    /// The logs of several sessions could be meant.
+    #[error("'{asked}' could be {}", keys.join(", "))]
+    ManyLogs {
+        /// As it was written.
+        asked: String,
+        /// Their keys, at most five.
+        keys: Vec<String>,
+    },
+    /// A session that a log shall be imported as has other events.
+    #[error("the log of {key} has another event at seq {seq}")]
+    OtherLog {
+        /// The session's key.
+        key: String,
+        /// The first one that differs.
+        seq: u64,
+    },
     /// A line of a log cannot be used.
     #[error("line {number}: {why}")]
     LogLine {
@@ -229,7 +253,7 @@ impl Problem {
             Problem::Down { .. } => Exit::Down,
             Problem::Answer(ClientError::Timeout(_)) => Exit::Down,
             Problem::Answer(error) if error.is_not_found() => Exit::NoSession,
-            Problem::Unchosen(_) => Exit::NoSession,
+            Problem::Unchosen(_) | Problem::NoLog { .. } | Problem::ManyLogs { .. } => Exit::NoSession,
             Problem::NoRoute { .. } => Exit::NoRoute,
             Problem::Tmux(_) => Exit::NoPane,
             Problem::Interrupted => Exit::Interrupted,
@@ -265,7 +289,7 @@ impl Problem {
             Problem::NoTerminal => {
                 Some("run `herdbook popup` in a terminal; key bindings add --open in tmux")
             }
-            Problem::Unchosen(Unchosen::Many { .. }) => Some("write more of it"),
+            Problem::Unchosen(Unchosen::Many { .. }) | Problem::ManyLogs { .. } => Some("write more of it"),
             Problem::Unchosen(_) => Some("run `herdbook ls` for their names and numbers"),
             Problem::NoHook { .. } => {
                 Some("install herdbook-hook into the same folder as herdbook: hosts run it by that path")
@@ -281,6 +305,10 @@ impl Problem {
             Problem::NoScreens { .. } => {
                 Some("known are those of claude, codex, copilot, cursor, gemini and opencode")
             }
+            Problem::NoLog { .. } => Some(
+                "`herdbook log ls` lists the sessions that have one; a file is named with a slash, ./NAME",
+            ),
+            Problem::OtherLog { .. } => Some("import it under another key, with --as"),
             Problem::LogLine { .. } | Problem::BadLog { .. } => {
                 Some("`herdbook log check` tells all that is wrong with a log")
             }
@@ -316,6 +344,11 @@ pub fn whole(error: &dyn Error) -> String {
         cause = error.source();
     }
     words
+}
+
+/// Names keys that were perhaps meant.
+fn near_words(near: &[String]) -> String {
+    if near.is_empty() { String::new() } else { format!("; there is {}", near.join(", ")) }
 }
 
 /// Says why nothing is known of a moment.

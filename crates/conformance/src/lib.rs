@@ -4,6 +4,7 @@
 //! It knows no case by name, and it changes nothing outside its scratch folders. Start with [`Runner`], then
 //! [`case::Case`] for the format and [`expect`] for the language of expected values.
 
+pub mod agent;
 pub mod case;
 pub mod expect;
 pub mod journal;

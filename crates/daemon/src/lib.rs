@@ -43,6 +43,8 @@ mod run;
 mod screens;
 mod serve;
 mod service;
+#[expect(dead_code, reason = "what follows a log comes next")]
+mod sessions;
 mod settings;
 mod spool;
 mod stats;

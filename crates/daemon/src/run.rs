@@ -37,6 +37,7 @@ use crate::processes::Watch;
 use crate::routes::{self, Kept};
 use crate::serve::Server;
 use crate::service::{Beat, Notify};
+use crate::sessions::SessionLogs;
 use crate::settings::{self, Settings};
 use crate::spool::Drain;
 use crate::store_file::{StoreFile, fill_random};
@@ -46,9 +47,11 @@ use crate::transcripts;
 const WORKERS: usize = 2;
 /// Threads for what waits for others, at most: seven eyes, each of which a tmux server or a client that hangs may hold for
 /// seconds, beside them readers of the journal that fell behind, and the routes.
-const BLOCKING: usize = 12 + RUNS + BESIDE_RUNS;
+const BLOCKING: usize = 12 + RUNS + BESIDE_RUNS + LOGS;
 /// And beside the routes that run: looking at their files, and reading long calls for them.
 const BESIDE_RUNS: usize = 4;
+/// And for session logs: appends that are checked, pages that are read, logs that are opened.
+const LOGS: usize = 16;
 const STACK_BYTES: usize = 1 << 20;
 /// So many readers of the attention stream.
 const STREAMS: usize = 64;
@@ -99,7 +102,7 @@ pub fn run(config: DaemonConfig) -> Result<(), DaemonError> {
         .enable_all()
         .build()
         .map_err(system("start threads"))?;
-    let served = runtime.block_on(serve(config, journal, file, engine, unfolded));
+    let served = runtime.block_on(serve(config, journal, file, engine, (unfolded, own_seed)));
     // Nothing is left that anybody waits for; a thread that still reads the journal is not waited for either.
     runtime.shutdown_timeout(Duration::from_millis(100));
     served
@@ -114,7 +117,7 @@ async fn serve(
     journal: Journal,
     file: StoreFile,
     engine: Engine,
-    unfolded: u64,
+    (unfolded, seed): (u64, u64),
 ) -> Result<(), DaemonError> {
     let Journal { store, dir, opened, ids } = journal;
     let told = Arc::new(Source { dir, ring: Ring::new(opened.last_seq) });
@@ -156,7 +159,17 @@ async fn serve(
     let kept = Arc::new(Kept::new(config.config_dir.clone(), config.state_dir.clone()));
     tokio::spawn(routes::follow(Arc::clone(&kept), stop.clone()));
     let answering = Answering::new(kept, core.clone(), Arc::clone(&counters), Arc::clone(&config.notice));
+    let settings = settings(&config);
+    let logs = Arc::new(SessionLogs::new(
+        &config.state_dir,
+        Redactor::new(&file.redact_key),
+        settings.policy,
+        (config.clock, !seed),
+        Arc::clone(&config.notice),
+    ));
+    tokio::spawn(Arc::clone(&logs).keep(stop.clone()));
     let app = Arc::new(App {
+        logs: Arc::clone(&logs),
         answering: Arc::new(answering),
         core: core.clone(),
         store,
@@ -191,7 +204,6 @@ async fn serve(
         };
         tokio::spawn(panes::follow(eye, stop.clone()));
     }
-    let settings = settings(&config);
     let detector = if config.panes {
         let (agents, usual) = (app.agents.clone(), std::mem::take(&mut config.tmux));
         tokio::spawn(detector::follow(core.clone(), agents, usual, settings.detector, stop.clone()))
@@ -234,6 +246,7 @@ async fn serve(
     }
     let finished = async { tokio::join!(all_over.recv(), detector) };
     drop(timeout(FINISH_TIME, finished).await);
+    drop(timeout(CLOSE_TIME, logs.close()).await);
     drop(timeout(CLOSE_TIME, core.stop()).await);
     Ok(())
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use herdbook_hosts::detector::{Pattern, Rule, Rules};
+use herdbook_log::{Durability, Options};
 use herdbook_wire::env::Env;
 use herdbook_wire::paths;
 use serde::Deserialize;
@@ -29,6 +30,44 @@ const POLL_S: RangeInclusive<u64> = 1..=60;
 pub struct Settings {
     /// The detector for harnesses without hooks.
     pub detector: Detector,
+    /// When appends to session logs are answered.
+    pub policy: Policy,
+}
+
+/// When an append to a session's log is answered (eventlog 1.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Policy {
+    /// Once it survives a power cut.
+    Always,
+    /// Intents before their effects and what a human decided: once they survive a power cut, and all before them. The
+    /// rest once it survives a killed daemon; it is synced within 100 ms.
+    #[default]
+    Barrier,
+    /// Once it survives a killed daemon; the system syncs when it likes.
+    Os,
+}
+
+impl Policy {
+    const ALL: [(&str, Policy); 3] =
+        [("always", Policy::Always), ("barrier", Policy::Barrier), ("os", Policy::Os)];
+
+    /// Says when an append is answered. Who asks for a sync gets one, whatever the policy.
+    pub(crate) fn durability(self, is_barrier: bool, synced: bool) -> Durability {
+        let is_due = match self {
+            Policy::Always => true,
+            Policy::Barrier => is_barrier,
+            Policy::Os => false,
+        };
+        if is_due || synced { Durability::Synced } else { Durability::Written }
+    }
+
+    /// Opens a log under this policy.
+    pub(crate) fn options(self, options: Options) -> Options {
+        match self {
+            Policy::Always | Policy::Barrier => options,
+            Policy::Os => Options { sync_within: None, ..options },
+        }
+    }
 }
 
 /// Settings of the detector.
@@ -76,6 +115,14 @@ pub enum SettingsError {
 struct Written {
     #[serde(default)]
     detector: WrittenDetector,
+    #[serde(default)]
+    sessions: WrittenSessions,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenSessions {
+    policy: Option<Spanned<String>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -124,8 +171,20 @@ impl Settings {
     fn parse(text: &str) -> Result<Settings, Fault> {
         let written: Written = toml::from_str(text)
             .map_err(|error| (error.message().replace('\n', " "), error.span().unwrap_or(0..0)))?;
-        Ok(Settings { detector: Detector::of(written.detector)? })
+        Ok(Settings {
+            detector: Detector::of(written.detector)?,
+            policy: written.sessions.policy.map_or(Ok(Policy::default()), policy)?,
+        })
     }
+}
+
+fn policy(written: Spanned<String>) -> Result<Policy, Fault> {
+    let place = written.span();
+    let word = written.into_inner();
+    let named = Policy::ALL.iter().find(|(name, _)| *name == word);
+    named
+        .map(|(_, policy)| *policy)
+        .ok_or_else(|| ("policy: must be always, barrier or os".to_owned(), place))
 }
 
 impl Detector {
@@ -238,7 +297,10 @@ mod tests {
                 "config.toml line 2: unknown field `quite_s`, expected one of `quiet_s`, `poll_s`, `servers`, \
                  `patterns`, `rule`",
             ),
-            ("# mine\n\n[detectors]\n", "config.toml line 3: unknown field `detectors`, expected `detector`"),
+            (
+                "# mine\n\n[detectors]\n",
+                "config.toml line 3: unknown field `detectors`, expected `detector` or `sessions`",
+            ),
             ("[detector]\nquiet_s = 0\n", "config.toml line 2: quiet_s: must be from 1 to 3600 seconds"),
             ("[detector]\n\npoll_s = 61\n", "config.toml line 3: poll_s: must be from 1 to 60 seconds"),
             (
@@ -249,6 +311,7 @@ mod tests {
                 "[detector]\npatterns = ['a',\n'(']\n",
                 "config.toml line 3: patterns: '(' is no regular expression: unclosed group",
             ),
+            ("[sessions]\npolicy = 'never'\n", "config.toml line 2: policy: must be always, barrier or os"),
             ("[[detector.rule]]\n", "config.toml line 1: detector.rule: needs a title or a command"),
         ] {
             assert_eq!(fault(text), expected);

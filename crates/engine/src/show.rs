@@ -181,6 +181,12 @@ impl Engine {
         self.attention.sessions().filter(hooked).map(claim).collect()
     }
 
+    /// True where hooks told of a session: what happens in it is theirs to say.
+    pub fn is_hook_fed(&self, key: &SessionKey) -> bool {
+        let session = self.attention.session(key);
+        session.is_some_and(|session| !session.is_posted() && !session.is_unhooked())
+    }
+
     /// Returns the live sessions that the detector told of, so that it can go on with them after a start.
     pub fn detected(&self) -> Vec<DetectedSession> {
         let live = self.attention.sessions().filter(|session| session.is_live());

@@ -102,6 +102,11 @@ impl Chain {
         self.last_seq
     }
 
+    /// How many places since the last good line are damaged, or wait to be vouched for.
+    pub(crate) fn bad(&self) -> u64 {
+        self.bad + u64::from(self.held.is_some())
+    }
+
     /// The crc which a new line has to continue.
     pub(crate) fn last_crc(&self) -> u32 {
         self.last_crc
@@ -117,6 +122,15 @@ impl Chain {
     /// Notes that reading goes on in a segment which was made for this seq.
     pub(crate) fn enter_segment(&mut self, first_seq: u64) {
         self.overlap = first_seq <= self.last_seq && !self.trust_first;
+    }
+
+    /// Notes that the segment that ends here was rewritten: the next one continues the crc which its last line had before.
+    pub(crate) fn carry(&mut self, crc: u32) {
+        if self.bad == 0 && self.held.is_none() {
+            self.last_crc = crc;
+        } else {
+            self.remember(crc);
+        }
     }
 
     /// Takes a line that follows the last good one without any doubt; nothing when it has to be judged.
@@ -280,7 +294,7 @@ pub(crate) fn begins(session: &str, bytes: &[u8], shape: &Shape) -> bool {
 }
 
 fn continues(previous_crc: u32, bytes: &[u8], shape: &Shape) -> bool {
-    crc32c::crc32c_append(previous_crc, &bytes[..shape.body]) == shape.crc
+    shape.continues(previous_crc, bytes)
 }
 
 fn seq_is_next(shape: &Shape, last_seq: u64, bad: u64) -> bool {

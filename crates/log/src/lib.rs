@@ -8,19 +8,23 @@
 //! line once it is acknowledged.
 //!
 //! Start reading at [`Store`] (open, append), then `writer` (batches, failures), `chain` (what damage is), `recover`
-//! (opening), `opening` (a session's log, by its
-//! `index`), and [`Reader`] (reading and following without locks).
+//! (opening), `opening` (a session's log, by its `index`), and [`Reader`] (reading and following without locks).
 
 mod batch;
+mod carry;
 mod chain;
+mod cold;
 mod damage;
+mod glance;
 mod index;
 mod line;
 mod lock;
 mod opening;
+mod packed;
 mod queue;
 mod reader;
 mod recover;
+mod rewrite;
 mod seals;
 mod segment;
 mod sessions;
@@ -29,12 +33,16 @@ mod source;
 mod storage;
 mod store;
 mod syncer;
+mod whole;
 mod writer;
 
+pub use cold::{ClosedLogError, Compressed, compress, compress_in, take_lock};
 pub use damage::{Damage, DamageKind, Torn};
+pub use glance::{Glance, glance};
 pub use line::{Head, LINE_VERSION, MAX_LINE_BYTES, NewRecord};
 pub use lock::LockOwner;
 pub use reader::{Line, Reader};
+pub use rewrite::{Change, ClosedSegment, OldLine, Rewritten, rewrite, rewrite_closed, rewrite_in};
 pub use seals::Seals;
 pub use sessions::{Expected, Misplaced, Placed, SessionLog, Sessions};
 pub use signals::ignore_sigxfsz;

@@ -152,6 +152,18 @@ impl Shape {
     }
 }
 
+impl Shape {
+    /// True when the line's crc is right after one with this crc.
+    pub(crate) fn continues(&self, previous_crc: u32, line: &[u8]) -> bool {
+        crc32c::crc32c_append(previous_crc, &line[..self.body]) == self.crc
+    }
+
+    /// Returns the crc that the first line of this line's log continues.
+    pub(crate) fn first_crc(&self, line: &[u8]) -> u32 {
+        unquote(&line[self.session.clone()]).as_deref().map_or(0, first_crc)
+    }
+}
+
 /// The members of a line before its payload, found by bytes: with a crc at its end or without one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {

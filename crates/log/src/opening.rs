@@ -6,7 +6,9 @@
 //! Bad lines at the end of the log are torn: they were being written. Bad lines that were synced, by the watermark of the
 //! index, or that have right ones after them are damage (eventlog 1.5).
 
+use crate::carry;
 use crate::chain::Chain;
+use crate::cold::{self, OpenedSegment};
 use crate::damage::{Damage, DamageKind, Torn};
 use crate::index::{Entry, Index, IndexWriter, Steps};
 use crate::line::first_crc;
@@ -20,6 +22,8 @@ use crate::storage::Storage;
 struct Found {
     name: SegmentName,
     length: u64,
+    /// It is compressed, or was rewritten and is not the last one any more: nothing is cut off it or appended to it.
+    is_closed: bool,
 }
 
 /// A segment that was read, and the lines that its index has records for.
@@ -45,11 +49,12 @@ pub(crate) fn recover(storage: &dyn Storage, session: &str, now_ms: u64) -> Resu
     let mut empty_last = None;
     for name in names {
         let at = |source| FileError { name: name.file_name(), source };
-        let length = storage.open(&name.file_name(), false).and_then(|file| file.length()).map_err(at)?;
+        let OpenedSegment { file, is_cold } = cold::open_segment(storage, name).map_err(at)?;
+        let length = file.length().map_err(at)?;
         let is_filled = length > 0 || log.was_synced(name);
         empty_last = (!is_filled).then_some(name);
         if is_filled {
-            filled.push(Found { name, length });
+            filled.push(Found { name, length, is_closed: is_cold });
         }
     }
     let mut found = if filled.is_empty() {
@@ -76,7 +81,7 @@ pub(crate) fn recover(storage: &dyn Storage, session: &str, now_ms: u64) -> Resu
 impl Log<'_> {
     fn open(&self, name: SegmentName) -> Result<LineSource, FileError> {
         let at = |source| FileError { name: name.file_name(), source };
-        Ok(LineSource::new(self.storage.open(&name.file_name(), false).map_err(at)?))
+        Ok(LineSource::new(cold::open_segment(self.storage, name).map_err(at)?.file))
     }
 
     /// True where a segment had synced lines at some time, be it empty now.
@@ -100,7 +105,7 @@ impl Log<'_> {
         let synced = index.synced.filter(|synced| synced.offset <= last.length)?;
         let below = |entry: &&Entry| entry.offset <= synced.offset && entry.offset < last.length;
         let start = *index.entries.iter().rev().find(below)?;
-        let file = self.storage.open(&last.name.file_name(), false).ok()?;
+        let file = cold::open_segment(self.storage, last.name).ok()?.file;
         if !follows_line_feed(&*file, start.offset) {
             return None;
         }
@@ -108,13 +113,17 @@ impl Log<'_> {
         let mut scan = Scan::new(self.session, Chain::behind(start.seq.checked_sub(1)?, start.crc));
         scan.steps = Steps::after(index.entries.last().copied());
         scan.watched = Some(synced);
-        let segment = scan.segment(last.name, LineSource::at(file, start.offset, line), None);
+        let mut segment = scan.segment(last.name, LineSource::at(file, start.offset, line), None);
         // Records for lines that are gone would stand in the way of those for their successors.
         let fits = index.entries.last().is_some_and(|entry| entry.offset < segment.good_end);
-        let right = scan.passed && !segment.unreadable && segment.listed_at_good == 0 && fits;
+        let right = scan.passed && !segment.is_closed && segment.listed_at_good == 0 && fits;
         if !right || scan.chain.highest_seq() > scan.chain.last_seq() || scan.found.newer.is_some() {
             return None;
         }
+        if last.is_closed && segment.good_end < segment.end {
+            return None;
+        }
+        segment.is_closed = last.is_closed;
         let mut writer = IndexWriter::behind(last.name, self.session, &index);
         scan.entries.iter().for_each(|entry| writer.note(*entry));
         Some(self.mend(scan, vec![Read { segment, entries: Vec::new() }], writer, synced.offset))
@@ -134,7 +143,7 @@ impl Log<'_> {
             scan.reject_held();
         } else if synced.is_some_and(|synced| synced.seq > scan.chain.last_seq() + 1) {
             scan.note_missing(&last.segment, synced.map_or(0, |synced| synced.seq - 1));
-        } else if !last.segment.unreadable {
+        } else if !last.segment.is_closed {
             scan.found.damage.truncate(last.segment.listed_at_good);
         }
         let found = &mut scan.found;
@@ -155,7 +164,13 @@ impl Log<'_> {
         for (place, found) in filled.iter().enumerate() {
             let until = filled.get(place + 1).map_or(until, |next| Some(next.name.first_seq));
             scan.steps = Steps::default();
+            if let Some(crc) =
+                all.last().and_then(|before: &Read| carry::read(self.storage, before.segment.name))
+            {
+                scan.chain.carry(crc);
+            }
             let mut segment = scan.segment(found.name, self.open(found.name)?, until);
+            segment.is_closed |= found.is_closed;
             segment.end = segment.end.max(found.length);
             all.push(Read { segment, entries: std::mem::take(&mut scan.entries) });
         }
@@ -169,7 +184,7 @@ impl Log<'_> {
         if first.segment != last.name.file_name() || first.offset < synced.offset || first.seq < synced.seq {
             return None;
         }
-        let file = self.storage.open(&first.segment, false).ok()?;
+        let file = cold::open_segment(self.storage, last.name).ok()?.file;
         let mut source = LineSource::at(file, first.offset, first.line);
         match source.next().ok()? {
             Next::Line(range) | Next::End(range) => memchr::memchr(0, source.bytes(range)).map(|_| first.seq),
@@ -194,6 +209,14 @@ impl Log<'_> {
             let name = segment.name;
             let at = |source| FileError { name: name.file_name(), source };
             let next_seq = all.get(place + 1).map_or(found.last_seq + 1, |next| next.segment.name.first_seq);
+            if segment.is_closed {
+                // What is appended goes to a new segment.
+                if place + 1 == all.len() {
+                    return Ok(found);
+                }
+                self.mend_index(segment, entries, next_seq);
+                continue;
+            }
             if segment.good_end < segment.end {
                 let end = segment.good_end..segment.end;
                 let kept = keep_torn(self.storage, name, end.clone(), self.now_ms).map_err(at)?;
@@ -251,7 +274,7 @@ impl Log<'_> {
 
     /// The crc in the last right line of a segment.
     fn last_crc(&self, segment: &Segment) -> Option<u32> {
-        let file = self.storage.open(&segment.name.file_name(), false).ok()?;
+        let file = cold::open_segment(self.storage, segment.name).ok()?.file;
         let line_feed = u64::from(!segment.open_end);
         let mut suffix = [0; crate::line::SUFFIX_BYTES];
         let start = segment.good_end.checked_sub(line_feed + suffix.len() as u64)?;

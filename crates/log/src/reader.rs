@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::carry;
 use crate::chain::{Chain, Place, Verdict};
+use crate::cold;
 use crate::damage::{Damage, DamageKind};
 use crate::index::Index;
 use crate::line::Shape;
@@ -126,6 +128,13 @@ impl Reader {
                     self.leave_segment()?;
                 }
                 Err(error) => {
+                    let place = current.place();
+                    if current.source.skip_fault() {
+                        let kind = DamageKind::Unreadable(error.to_string());
+                        self.chain.refuse(place, kind, &mut self.verdicts);
+                        self.take_verdicts();
+                        continue;
+                    }
                     current.source.rewind();
                     if std::mem::replace(&mut current.failed, true) {
                         self.leave_segment()?;
@@ -176,6 +185,9 @@ impl Reader {
             }
             Ok(Next::End(_)) | Err(_) => {}
         }
+        if let Some(crc) = carry::read(&*self.storage, after) {
+            self.chain.carry(crc);
+        }
         self.enter(next);
         Some(())
     }
@@ -205,7 +217,7 @@ impl Reader {
     fn near(&self, name: SegmentName) -> Option<(Chain, LineSource)> {
         let index = Index::read(&*self.storage, name, None).filter(|_| self.from_seq > 1)?;
         let place = *index.entries.iter().rev().find(|entry| entry.seq <= self.from_seq)?;
-        let file = self.storage.open(&name.file_name(), false).ok()?;
+        let file = cold::open_segment(&*self.storage, name).ok()?.file;
         if !follows_line_feed(&*file, place.offset) {
             return None;
         }
@@ -255,7 +267,7 @@ fn find_segment(
 
 /// Opens a segment that has bytes.
 fn filled(storage: &dyn Storage, name: SegmentName) -> Option<Box<dyn LogFile>> {
-    let file = storage.open(&name.file_name(), false).ok()?;
+    let file = cold::open_segment(storage, name).ok()?.file;
     file.length().is_ok_and(|length| length > 0).then_some(file)
 }
 

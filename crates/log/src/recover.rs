@@ -3,7 +3,9 @@
 use std::io;
 use std::ops::Range;
 
+use crate::carry;
 use crate::chain::{Chain, Judged, Place, Verdict, begins};
+use crate::cold::{self, OpenedSegment};
 use crate::damage::{Damage, DamageKind, Torn};
 use crate::index::{Entry, IndexWriter, Steps};
 use crate::line::{Shape, first_crc, unquote};
@@ -49,13 +51,24 @@ pub(crate) fn recover(storage: &dyn Storage, session: &str, now_ms: u64) -> Resu
     let mut empty_last = None;
     for name in names {
         let at = |source| FileError { name: name.file_name(), source };
-        let file = storage.open(&name.file_name(), false).map_err(at)?;
+        let OpenedSegment { file, is_cold } = cold::open_segment(storage, name).map_err(at)?;
         if file.length().map_err(at)? == 0 {
             empty_last = Some(name);
             continue;
         }
         empty_last = None;
-        last = Some(scan.segment(name, LineSource::new(file), None));
+        if let Some(crc) = last.as_ref().and_then(|before: &Segment| carry::read(storage, before.name)) {
+            scan.chain.carry(crc);
+        }
+        let mut segment = scan.segment(name, LineSource::new(file), None);
+        segment.is_closed |= is_cold;
+        last = Some(segment);
+    }
+    if let Some(segment) = &mut last
+        && let Some(crc) = carry::read(storage, segment.name)
+    {
+        scan.chain.carry(crc);
+        segment.is_closed = true;
     }
     let mut found = match last {
         Some(segment) => {
@@ -90,8 +103,8 @@ pub(crate) struct Segment {
     pub listed_at_good: usize,
     /// The last right line of the log is in this segment.
     has_head: bool,
-    /// The system refused to read on.
-    pub unreadable: bool,
+    /// Nothing is cut off it or appended to it: the system refused to read on, it is compressed, or it was rewritten.
+    pub is_closed: bool,
 }
 
 pub(crate) struct Scan {
@@ -139,7 +152,7 @@ impl Scan {
             listed_before: listed,
             listed_at_good: listed,
             has_head: false,
-            unreadable: false,
+            is_closed: false,
         };
         loop {
             if until.is_some_and(|until| self.chain.last_seq() + 1 >= until) {
@@ -159,7 +172,10 @@ impl Scan {
                 }
                 Err(error) => {
                     self.refuse(place(), DamageKind::Unreadable(error.to_string()));
-                    segment.unreadable = true;
+                    if source.skip_fault() {
+                        continue;
+                    }
+                    segment.is_closed = true;
                     return segment;
                 }
             };
@@ -256,8 +272,8 @@ impl Scan {
         found.last_seq = self.chain.highest_seq();
         found.last_crc = self.chain.last_crc();
         let mut length = segment.end;
-        let mut may_append = !stays && !segment.unreadable && segment.listed_at_good == segment.listed_before;
-        if !stays && !segment.unreadable && segment.good_end < segment.end && found.other_session.is_none() {
+        let mut may_append = !stays && !segment.is_closed && segment.listed_at_good == segment.listed_before;
+        if !stays && !segment.is_closed && segment.good_end < segment.end && found.other_session.is_none() {
             found.damage.truncate(segment.listed_at_good);
             let kept = keep_torn(storage, segment.name, segment.good_end..segment.end, now_ms).ok();
             may_append &= kept.is_some();

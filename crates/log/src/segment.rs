@@ -1,5 +1,8 @@
 //! Names of segment files.
 
+/// What the name of a compressed segment ends with.
+const COLD: &str = ".zst";
+
 /// A segment's place in its log: the first seq it was made for, and a count that tells apart segments made for the
 /// same one (after a failed sync nothing is written to the old file again).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -9,8 +12,9 @@ pub(crate) struct SegmentName {
 }
 
 impl SegmentName {
-    /// Reads `0000000001.jsonl` or `0000000001-2.jsonl`; nothing for any other file.
+    /// Reads `0000000001.jsonl` or `0000000001-2.jsonl`, or either with `.zst` behind it; nothing for any other file.
     pub(crate) fn parse(name: &str) -> Option<SegmentName> {
+        let name = name.strip_suffix(COLD).unwrap_or(name);
         let stem = name.strip_suffix(".jsonl")?;
         let (first, copy) = match stem.split_once('-') {
             Some((first, copy)) => (first, copy.parse().ok().filter(|copy| *copy > 1)?),
@@ -28,9 +32,19 @@ impl SegmentName {
         }
     }
 
-    /// Returns the name of the index beside it.
+    /// Returns the name of its compressed form.
+    pub(crate) fn cold_name(self) -> String {
+        self.file_name() + COLD
+    }
+
+    /// Returns the name of its index.
     pub(crate) fn index_name(self) -> String {
-        self.file_name().replace(".jsonl", ".idx")
+        format!("{}.idx", self.file_name().trim_end_matches(".jsonl"))
+    }
+
+    /// Returns the name of the file that says which crc the next segment continues.
+    pub(crate) fn carry_name(self) -> String {
+        format!("{}.carry", self.file_name().trim_end_matches(".jsonl"))
     }
 
     /// Returns the name under which cut bytes are kept; `tries` tells apart cuts within one millisecond.
@@ -44,10 +58,12 @@ impl SegmentName {
     }
 }
 
-/// Picks the segments out of a folder's file names, in the order in which they are read.
+/// Picks the segments out of a folder's file names, in the order in which they are read. One that is there both plain and
+/// compressed is one.
 pub(crate) fn segments_of(names: &[String]) -> Vec<SegmentName> {
     let mut segments: Vec<SegmentName> = names.iter().filter_map(|name| SegmentName::parse(name)).collect();
     segments.sort_unstable();
+    segments.dedup();
     segments
 }
 
@@ -67,6 +83,16 @@ mod tests {
     }
 
     #[test]
+    fn a_segment_is_one_plain_or_compressed() {
+        let names = ["0000000005.jsonl.zst", "0000000001.jsonl", "0000000001.jsonl.zst"];
+        let segments = segments_of(&names.map(str::to_owned));
+        let sorted: Vec<String> = segments.iter().map(|segment| segment.file_name()).collect();
+        assert_eq!(sorted, ["0000000001.jsonl", "0000000005.jsonl"]);
+        assert_eq!(segments[1].cold_name(), "0000000005.jsonl.zst");
+        assert_eq!(segments[1].carry_name(), "0000000005.carry");
+    }
+
+    #[test]
     fn other_files_are_no_segments() {
         for name in [
             "1.jsonl",
@@ -75,6 +101,9 @@ mod tests {
             "0000000001-1.jsonl",
             "+000000001.jsonl",
             "meta.json",
+            "0000000001.zst",
+            "0000000001.jsonl.zst.tmp",
+            "0000000001.jsonl.zst.zst",
         ] {
             assert_eq!(SegmentName::parse(name), None, "{name}");
         }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
+use crate::cold;
 use crate::line::{self, Head, MAX_SESSION_ID_BYTES, NewRecord};
 use crate::reader::Reader;
 use crate::segment::segments_of;
@@ -71,7 +72,7 @@ impl Sessions {
         let storage = Folder::new(folder);
         let names = segments_of(&storage.list()?);
         let Some(first) = names.first() else { return Ok(None) };
-        let file = storage.open(&first.file_name(), false)?;
+        let file = cold::open_segment(&storage, *first)?.file;
         let mut head = vec![0; HEAD_BYTES];
         let read = file.read_at(&mut head, 0)?;
         let head = &head[..read];

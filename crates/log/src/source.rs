@@ -91,6 +91,20 @@ impl LineSource {
         self.searched = line.start;
     }
 
+    /// Goes on behind a place that could not be read, where the file knows how. What was read of the line is dropped.
+    pub(crate) fn skip_fault(&mut self) -> bool {
+        let Some(to) = self.file.after_fault(self.start_offset + (self.filled - self.start) as u64) else {
+            return false;
+        };
+        self.start_offset = to;
+        self.line += 1;
+        self.filled = 0;
+        self.start = 0;
+        self.searched = 0;
+        self.skipping = false;
+        true
+    }
+
     pub(crate) fn next(&mut self) -> io::Result<Next> {
         self.handed = (self.line, self.start_offset);
         loop {

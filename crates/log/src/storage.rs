@@ -33,7 +33,19 @@ pub trait Storage: Send + Sync {
     /// When it is not there, may not be opened, or is not a regular file of this user (case F-111).
     fn open(&self, name: &str, write: bool) -> io::Result<Box<dyn LogFile>>;
 
-    /// Makes creations durable: fsync of the folder.
+    /// Gives a file another name, in place of a file that has it, at once. Durable after [`Storage::sync_folder`].
+    ///
+    /// # Errors
+    /// When it is not there, and whatever the system says.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+
+    /// Removes a file. Durable after [`Storage::sync_folder`].
+    ///
+    /// # Errors
+    /// `NotFound` when it is not there, and whatever the system says.
+    fn remove(&self, name: &str) -> io::Result<()>;
+
+    /// Makes creations, renames and removals durable: fsync of the folder.
     ///
     /// # Errors
     /// When the system could not promise it.
@@ -53,6 +65,11 @@ pub trait LogFile: Send + Sync {
     /// # Errors
     /// Whatever the system says.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// Where reading can go on after [`LogFile::read_at`] failed at a place for good; nothing where it cannot.
+    fn after_fault(&self, _offset: u64) -> Option<u64> {
+        None
+    }
 
     /// Returns the length in bytes.
     ///
@@ -147,6 +164,14 @@ impl Storage for Folder {
         let mut options = OpenOptions::new();
         options.read(true).append(write);
         Ok(Box::new(RealFile { file: open_regular(&mut options, &self.path.join(name))? }))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        fs::rename(self.path.join(from), self.path.join(to))
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        fs::remove_file(self.path.join(name))
     }
 
     fn sync_folder(&self) -> io::Result<()> {

@@ -3,8 +3,12 @@
 mod check;
 mod export;
 mod file;
+mod import;
+mod lines;
+mod listing;
 mod ls;
 mod replay;
+mod target;
 
 use clap::Subcommand;
 
@@ -12,11 +16,18 @@ use super::Context;
 use crate::error::Problem;
 use crate::exit::Exit;
 
-/// List, check, replay and export session logs: files of one JSON event a line
+/// Read session logs: list, show, follow, check, replay, export and import them
+///
+/// A log is named by its session's key (or how that begins), or it is a file of one JSON event a line. No daemon is
+/// needed. Without a command it lists the sessions that have a log, the latest first.
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Args {
     #[command(subcommand)]
-    verb: Verb,
+    verb: Option<Verb>,
+    /// One JSON object with the member `logs`
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -25,6 +36,7 @@ enum Verb {
     Check(check::Args),
     Replay(replay::Args),
     Export(export::Args),
+    Import(import::Args),
 }
 
 /// Runs it.
@@ -32,10 +44,12 @@ enum Verb {
 /// # Errors
 /// Whatever the verb says.
 pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
-    match &args.verb {
+    let Some(verb) = &args.verb else { return listing::run(args.json, false, context) };
+    match verb {
         Verb::Ls(args) => ls::run(args, context),
         Verb::Check(args) => check::run(args, context),
         Verb::Replay(args) => replay::run(args, context),
         Verb::Export(args) => export::run(args, context),
+        Verb::Import(args) => import::run(args, context),
     }
 }

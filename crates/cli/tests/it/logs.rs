@@ -1,4 +1,7 @@
-//! `herdbook log` over files.
+//! `herdbook log` over files; over sessions in `logs/`.
+
+mod import;
+mod keys;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -220,8 +223,8 @@ fn replay_refuses_what_the_log_does_not_say() {
     );
     assert_eq!(log("replay", UNSEALED, &["--at", "3"]).code, 2);
     let env = TestEnv::new();
-    let ran = env.run(&["log", "ls", "nowhere"]);
-    assert!(ran.stderr.starts_with("error: could not read nowhere: "), "{}", ran.stderr);
+    let ran = env.run(&["log", "ls", "./nowhere"]);
+    assert!(ran.stderr.starts_with("error: could not read ./nowhere: "), "{}", ran.stderr);
 }
 
 #[test]
@@ -244,18 +247,28 @@ fn no_bytes_make_a_command_panic() {
     }
 }
 
-/// The example log of the catalog, and the histories that it must give.
-#[test]
-fn the_example_of_the_catalog_passes_and_gives_its_histories() {
-    #[expect(clippy::disallowed_methods, reason = "a test finds its reference data by the environment")]
+/// The example log of the catalog, and what must be made of it. Says by name which test is skipped without them.
+#[expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "reference data is found by the environment; a skipped test says so"
+)]
+fn catalog(test: &str) -> Option<(String, String)> {
     let named = std::env::var_os("HERDBOOK_SHARED").map(std::path::PathBuf::from);
     let folder =
         named.unwrap_or(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared").into()).join("catalog");
-    let (Ok(text), Ok(known)) = (
-        std::fs::read_to_string(folder.join("example.jsonl")),
-        std::fs::read_to_string(folder.join("example-history.json")),
-    ) else {
-        println!("skipped: the_example_of_the_catalog_passes_and_gives_its_histories: no shared catalog");
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
+    let found = read("example.jsonl").zip(read("example-history.json"));
+    if found.is_none() {
+        println!("skipped: {test}: no shared catalog");
+    }
+    found
+}
+
+/// The example log of the catalog, and the histories that it must give.
+#[test]
+fn the_example_of_the_catalog_passes_and_gives_its_histories() {
+    let Some((text, known)) = catalog("the_example_of_the_catalog_passes_and_gives_its_histories") else {
         return;
     };
     assert_eq!(log("export", &text, &["--profile", "khaelor"]).stdout, text);

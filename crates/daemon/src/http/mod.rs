@@ -1,6 +1,7 @@
 //! What is served over HTTP: the paths of Trail Boss, and our own under `/v1` (overview section 5).
 
 mod body;
+mod events;
 mod extract;
 mod hooks;
 mod report;
@@ -34,6 +35,7 @@ use crate::answering::Answering;
 use crate::attention::Source;
 use crate::core::{Core, Counters, Refused};
 use crate::holds::Holds;
+use crate::sessions::SessionLogs;
 
 /// An event that cannot be kept within this time is answered with 503.
 const KEEP_TIME: Duration = Duration::from_secs(2);
@@ -66,6 +68,8 @@ pub(crate) struct App {
     pub agents: Agents,
     /// Hook calls that wait for the human.
     pub holds: Arc<Holds>,
+    /// Logs of sessions that producers append to.
+    pub logs: Arc<SessionLogs>,
 }
 
 /// Makes the router.
@@ -86,6 +90,8 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/v1/sessions", get(v1::sessions))
         .route("/v1/sessions/{key}", get(v1::session))
         .route("/v1/sessions/{key}/why", get(v1::why))
+        .route("/v1/sessions/{key}/events", get(events::read).post(events::append))
+        .route("/v1/sessions/{key}/synced", get(events::synced))
         .route("/v1/waits", get(waits::waits))
         .route("/v1/waits/{id}/answer", post(waits::answer))
         .route("/v1/agents", get(v1::agents))

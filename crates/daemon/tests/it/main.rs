@@ -13,6 +13,7 @@ mod child;
 mod clocks;
 mod crash;
 mod detector;
+mod events;
 mod frames;
 mod guard;
 mod holds;

@@ -15,10 +15,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("wire", &[]),
     ("machine", &[]),
     ("api", &[]),
-    ("daemon", &["events", "hosts", "engine", "log", "wire", "machine", "api", "redact"]),
+    ("daemon", &["events", "hosts", "engine", "story", "log", "wire", "machine", "api", "redact"]),
     ("hook", &["wire"]),
     ("cli", &["events", "hosts", "story", "log", "wire", "machine", "api", "redact", "daemon"]),
-    ("conformance", &["events", "hosts", "engine", "log", "wire", "machine", "api", "redact"]),
+    ("conformance", &["events", "hosts", "engine", "story", "log", "wire", "machine", "api", "redact"]),
     ("truth", &["api", "hosts"]),
 ];
 

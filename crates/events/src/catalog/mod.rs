@@ -8,6 +8,7 @@
 //! and members, which [`Members`] keeps in order, each with its text.
 
 pub mod author;
+mod barrier;
 mod check;
 mod envelope;
 mod ephemeral;

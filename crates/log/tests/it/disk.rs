@@ -47,12 +47,20 @@ pub struct Faults {
     pub panicking_writes: u32,
     /// Syncs that panic.
     pub panicking_syncs: u32,
+    /// After so many more changes of the disk (creations, writes, syncs, renames, removals) the process is killed.
+    pub steps: Option<u32>,
 }
 
 #[derive(Clone, Debug)]
 enum Change {
     Write(usize, Vec<u8>),
     Cut(usize),
+}
+
+/// A change of names that no folder sync made durable yet.
+enum Move {
+    Renamed { from: String, to: String, was_named: bool, replaced: Option<File> },
+    Removed { name: String, file: File },
 }
 
 #[derive(Clone, Debug, Default)]
@@ -70,11 +78,44 @@ struct File {
 #[derive(Default)]
 struct State {
     files: BTreeMap<String, File>,
+    moves: Vec<Move>,
     faults: Faults,
     /// Handles of an earlier run are dead.
     run: u64,
     syncs: u64,
     bytes_read: u64,
+}
+
+impl State {
+    fn step(&mut self) -> io::Result<()> {
+        match &mut self.faults.steps {
+            Some(0) => Err(io::Error::other("the process was killed here")),
+            Some(left) => {
+                *left -= 1;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Takes back the last so many changes of names.
+    fn undo(&mut self, count: u64) {
+        for _ in 0..count {
+            match self.moves.pop() {
+                Some(Move::Renamed { from, to, was_named, replaced }) => {
+                    if let Some(file) = self.files.remove(&to) {
+                        self.files.insert(from, File { named: was_named, ..file });
+                    }
+                    if let Some(replaced) = replaced {
+                        self.files.insert(to, replaced);
+                    }
+                }
+                Some(Move::Removed { name, file }) => drop(self.files.insert(name, file)),
+                None => {}
+            }
+        }
+        self.moves.clear();
+    }
 }
 
 /// The disk. Clones of a handle see the same files; handles from before a crash are dead.
@@ -136,6 +177,8 @@ impl Disk {
     pub fn crash(&self, random: &mut Random) -> Disk {
         let next = self.kill();
         let mut state = next.lock();
+        let moves = state.moves.len() as u64;
+        state.undo(random.below(moves + 1));
         state.files.retain(|_, file| file.named || random.one_in(2));
         for file in state.files.values_mut() {
             let kept = random.below(4);
@@ -220,6 +263,7 @@ impl Storage for Disk {
         if state.files.contains_key(name) {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
+        state.step()?;
         if state.faults.room == Some(0) {
             return Err(io::ErrorKind::StorageFull.into());
         }
@@ -234,12 +278,33 @@ impl Storage for Disk {
         Ok(Box::new(Handle { disk: self.clone(), name: name.to_owned() }))
     }
 
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let mut state = self.live()?;
+        state.step()?;
+        let mut file = state.files.remove(from).ok_or(io::ErrorKind::NotFound)?;
+        // A name that is known to be another one is known.
+        let was_named = std::mem::replace(&mut file.named, true);
+        let replaced = state.files.insert(to.to_owned(), file);
+        state.moves.push(Move::Renamed { from: from.to_owned(), to: to.to_owned(), was_named, replaced });
+        Ok(())
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        let mut state = self.live()?;
+        state.step()?;
+        let file = state.files.remove(name).ok_or(io::ErrorKind::NotFound)?;
+        state.moves.push(Move::Removed { name: name.to_owned(), file });
+        Ok(())
+    }
+
     fn sync_folder(&self) -> io::Result<()> {
         let mut state = self.live()?;
         if take(&mut state.faults.failing_folder_syncs) {
             return Err(broken());
         }
+        state.step()?;
         state.files.values_mut().for_each(|file| file.named = true);
+        state.moves.clear();
         Ok(())
     }
 }
@@ -252,6 +317,7 @@ struct Handle {
 impl Handle {
     fn with<T>(&self, act: impl FnOnce(&mut File, &mut Faults) -> io::Result<T>) -> io::Result<T> {
         let mut state = self.disk.live()?;
+        state.step()?;
         let State { files, faults, .. } = &mut *state;
         act(files.get_mut(&self.name).ok_or(io::ErrorKind::NotFound)?, faults)
     }

@@ -9,6 +9,7 @@
 )]
 
 mod basics;
+mod cold;
 mod damage;
 mod disk;
 mod faults;

@@ -109,8 +109,8 @@ fn open(original: &Log, changed: &[u8], index: Option<&[u8]>, at: u64, what: &st
             assert!(files(&disk) == before, "{what}: a damaged log was touched");
             Outcome::Damaged
         }
-        Err(error) => panic!("{what}: {error}"),
-        Ok((store, opened)) => {
+        other => {
+            let (store, opened) = other.map_err(|error| format!("{what}: {error}")).unwrap();
             let count = opened.last_seq;
             let whole = original.lines[..count as usize].concat();
             let segment = disk.content(SEGMENT).unwrap_or_default();

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use herdbook_log::{Damage, DamageKind, Head, Seals};
+use herdbook_log::{Damage, DamageKind, Head, LINE_VERSION};
 use herdbook_story::{Checker, Finding, Level, Options, Rule};
 use serde::Serialize;
 
-use super::file::{FileLine, LogFile};
+use super::file::FileLine;
+use super::target::Target;
 use crate::commands::Context;
 use crate::error::Problem;
 use crate::exit::Exit;
@@ -19,8 +20,8 @@ use crate::text::counted;
 /// The exit code is 1 when there is an error; warnings alone are 0. A log without checksums is checked as unsealed.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The log, a file
-    file: PathBuf,
+    /// A session's key, or a file
+    target: PathBuf,
     /// Who wrote it
     #[arg(long, default_value = "native")]
     profile: Profile,
@@ -64,9 +65,9 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
         Profile::Imported => Options::imported(),
     };
     let mut checker = Checker::new(Options { strict: args.strict, ..by_profile });
-    let mut file = LogFile::open(&args.file)?;
-    let mut seals = Seals::new(&args.file.to_string_lossy());
-    let mut report = Report { printer: context.printer, json: args.json, errors: 0, warnings: 0 };
+    let (mut file, mut seals) = Target::find(&args.target, &context.env)?.open()?;
+    let is_news = seals.is_news();
+    let mut report = Report { printer: context.printer, json: args.json, is_news, errors: 0, warnings: 0 };
     let (mut lines, mut last_seq) = (0, 0);
     while let Some(FileLine { number, bytes, .. }) = file.next()? {
         lines = number;
@@ -106,16 +107,26 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
 struct Report<'a> {
     printer: &'a mut Printer,
     json: bool,
+    is_news: fn(&Damage) -> bool,
     errors: u64,
     warnings: u64,
 }
 
 impl Report<'_> {
     fn damage(&mut self, found: Vec<Damage>) -> Result<(), Problem> {
-        for damage in found {
+        // The checker names the others by their rules.
+        for damage in found.into_iter().filter(self.is_news) {
             let message = match damage.kind {
-                // The checker names these by their rules.
-                DamageKind::Missing { .. } | DamageKind::OutOfOrder | DamageKind::NewerVersion(_) => continue,
+                DamageKind::NewerVersion(version) => {
+                    let message = format!("is {version}, this build reads up to {LINE_VERSION}");
+                    let (level, seq) = (Level::Error, damage.seq);
+                    let shown = Shown { rule: Rule::E1.as_str(), level, seq, field: "v", message: &message };
+                    self.show(Some(damage.line), &shown)?;
+                    continue;
+                }
+                DamageKind::OutOfOrder => "stands on a line that was read before: it is repeated".to_owned(),
+                DamageKind::TooLong => "cannot be read: the line is longer than a line may be".to_owned(),
+                DamageKind::Unreadable(reason) => format!("cannot be read: {reason}"),
                 DamageKind::Malformed => "is missing or does not stand at the end of the line".to_owned(),
                 DamageKind::WrongCrc => "does not fit: this line, or one before it, was changed".to_owned(),
                 _ => "cannot be checked: the lines around it are missing or damaged".to_owned(),

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use herdbook_log::Seals;
 use herdbook_story::reference::reference_line;
 
-use super::file::{FileLine, LogFile};
+use super::file::FileLine;
+use super::target::Target;
 use crate::commands::Context;
 use crate::error::Problem;
 use crate::exit::Exit;
@@ -16,8 +16,8 @@ use crate::exit::Exit;
 /// It ends at the first line that is damaged or cannot be told in that form; the lines before it are printed.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The log, a file
-    file: PathBuf,
+    /// A session's key, or a file
+    target: PathBuf,
     /// Which program
     #[arg(long)]
     profile: Profile,
@@ -36,8 +36,7 @@ enum Profile {
 /// The file cannot be read, a line is damaged or of no type that the reader knows, or stdout could not be written.
 pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     let Profile::Khaelor = args.profile;
-    let mut file = LogFile::open(&args.file)?;
-    let mut seals = Seals::new(&args.file.to_string_lossy());
+    let (mut file, mut seals) = Target::find(&args.target, &context.env)?.open()?;
     while let Some(FileLine { number, bytes, .. }) = file.next()? {
         let wrong = |why: String| Problem::LogLine { number, why };
         if let Some(damage) = seals.push(bytes).first() {

@@ -5,20 +5,28 @@ use std::path::PathBuf;
 use herdbook_events::catalog::Members;
 use herdbook_log::Head;
 
-use super::file::{FileLine, LogFile};
+use super::file::FileLine;
+use super::listing;
+use super::target::Target;
 use crate::commands::Context;
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::printer::{Line, Style};
 
-/// List the events of a log: seq, time in Unix milliseconds, type
+/// List the events of a log (seq, time in Unix milliseconds, type), or the sessions that have a log
 ///
-/// They are separated by tabs. Payloads are not looked into, which `herdbook log check` does. A line without them is
+/// Events are separated by tabs. Payloads are not looked into, which `herdbook log check` does. A line without them is
 /// named on stderr; the others are still printed, and the exit code is 1.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The log, a file
-    file: PathBuf,
+    /// A session's key, or a file; nothing for a list of the sessions that have a log
+    target: Option<PathBuf>,
+    /// One JSON object with the member `logs`
+    #[arg(long, conflicts_with = "target")]
+    json: bool,
+    /// Read every log whole in search of damage; only its two ends are looked at otherwise
+    #[arg(long, conflicts_with = "target")]
+    whole: bool,
 }
 
 /// How much is printed at once, in bytes.
@@ -29,7 +37,8 @@ const CHUNK_BYTES: usize = 64 << 10;
 /// # Errors
 /// The file cannot be read, at least one line is no event, or stdout could not be written.
 pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
-    let mut file = LogFile::open(&args.file)?;
+    let Some(target) = &args.target else { return listing::run(args.json, args.whole, context) };
+    let (mut file, seals) = Target::find(target, &context.env)?.open()?;
     let mut rows = Vec::with_capacity(2 * CHUNK_BYTES);
     let (mut lines, mut bad) = (0, 0);
     while let Some(FileLine { number, bytes, .. }) = file.next()? {
@@ -63,6 +72,11 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
         }
     }
     context.printer.bytes(&rows)?;
+    for damage in seals.told() {
+        bad += 1;
+        let line = Line::new().styled("error:", Style::Alarm).own(" ");
+        context.printer.say(&line.text(&damage.to_string(), Style::Plain));
+    }
     if bad > 0 { Err(Problem::BadLog { bad, lines }) } else { Ok(Exit::Ok) }
 }
 

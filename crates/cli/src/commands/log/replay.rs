@@ -17,8 +17,8 @@ use crate::exit::Exit;
 /// are. A line that is wrong is named on stderr, and the exit code is 1.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The log, a file
-    file: PathBuf,
+    /// A session's key, or a file
+    target: PathBuf,
     /// What to print
     #[arg(long = "as", value_name = "FORM")]
     form: Option<Form>,

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use herdbook_events::Ulid;
 use herdbook_events::catalog::{EventType, Members};
-use herdbook_log::{Damage, DamageKind, Head, Seals};
+use herdbook_log::{Damage, Head};
 
 use super::Args;
 use crate::commands::Context;
-use crate::commands::log::file::{FileLine, LogFile};
+use crate::commands::log::file::FileLine;
+use crate::commands::log::target::Target;
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::printer::{Line, Printer, Style};
@@ -21,19 +22,18 @@ const LINE_VERSION: u64 = 1;
 /// # Errors
 /// The file cannot be read, or at least one line is wrong.
 pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
-    let mut file = LogFile::open(&args.file)?;
-    let mut seals = Seals::new(&args.file.to_string_lossy());
-    let mut count = Count::new();
+    let (mut file, mut seals) = Target::find(&args.target, &context.env)?.open()?;
+    let (is_news, mut count) = (seals.is_news(), Count::new());
     let (mut lines, mut bad) = (0, 0);
     while let Some(FileLine { number, bytes, is_ended }) = file.next()? {
         lines = number;
-        bad += damage(context.printer, seals.push(bytes));
+        bad += damage(context.printer, seals.push(bytes), is_news);
         if let Err(why) = count.take(bytes, is_ended) {
             bad += 1;
             complain(context.printer, &format!("line {number}: {why}"));
         }
     }
-    bad += damage(context.printer, seals.finish());
+    bad += damage(context.printer, seals.finish(), is_news);
     for (event_type, count) in count.by_name() {
         let event_type = Line::new().text(&event_type, Style::Plain).own("\t");
         context.printer.line(&event_type.text(&count.to_string(), Style::Plain))?;
@@ -46,12 +46,11 @@ fn complain(printer: &mut Printer, words: &str) {
 }
 
 /// Names what the checksums tell and the envelopes do not, and returns how much it is.
-fn damage(printer: &mut Printer, found: Vec<Damage>) -> u64 {
-    let is_new = |damage: &&Damage| {
-        use DamageKind::{Missing, NewerVersion, OutOfOrder};
-        !matches!(damage.kind, Missing { .. } | OutOfOrder | NewerVersion(_))
-    };
-    let new = found.iter().filter(is_new).inspect(|damage| complain(printer, &damage.to_string()));
+fn damage(printer: &mut Printer, found: Vec<Damage>, is_news: fn(&Damage) -> bool) -> u64 {
+    let new = found
+        .iter()
+        .filter(|damage| is_news(damage))
+        .inspect(|damage| complain(printer, &damage.to_string()));
     new.count() as u64
 }
 

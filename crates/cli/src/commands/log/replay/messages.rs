@@ -1,11 +1,11 @@
 //! The model history as of a line.
 
-use herdbook_log::Seals;
 use herdbook_story::{History, Line, Templates};
 
 use super::Args;
 use crate::commands::Context;
-use crate::commands::log::file::{FileLine, LogFile};
+use crate::commands::log::file::FileLine;
+use crate::commands::log::target::Target;
 use crate::error::Problem;
 use crate::exit::Exit;
 
@@ -22,8 +22,7 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
         templates.nudge.clone_from(text);
     }
     let mut history = History::new(templates);
-    let mut file = LogFile::open(&args.file)?;
-    let mut seals = Seals::new(&args.file.to_string_lossy());
+    let (mut file, mut seals) = Target::find(&args.target, &context.env)?.open()?;
     while args.at != Some(history.last_seq())
         && let Some(FileLine { number, bytes, .. }) = file.next()?
     {

@@ -1,0 +1,310 @@
+//! The logs of sessions to which producers append: opened when somebody does, closed when nobody did for a while.
+//!
+//! One append at a time goes through a session: read, checked against everything before it, placed, handed to the log's
+//! writer. The answer of the disk is waited for outside, so the next append need not wait for it. What blocks is done on
+//! threads that may. A panic costs one request: its session is read again for the next one.
+//!
+//! Start with [`SessionLogs::append`], then `live.rs`.
+
+mod asked;
+mod live;
+mod pages;
+mod refused;
+mod told;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use herdbook_api::events::{Appended, AppendedEvent};
+use herdbook_engine::Now;
+use herdbook_log::{Ack, AppendError, Durability, Sessions};
+use herdbook_redact::Redactor;
+use serde_json::value::RawValue;
+use tokio::sync::{Mutex as Turn, OwnedMutexGuard, Semaphore, oneshot, watch};
+use tokio::time::timeout;
+
+use crate::config::{Notice, stopped};
+use crate::settings::Policy;
+
+pub(crate) use asked::Asked;
+use live::{Begun, Live};
+pub(crate) use pages::{Item, Pages};
+pub(crate) use refused::Refused;
+use told::Told;
+
+/// So many logs are open at once.
+const OPEN: usize = 64;
+/// A log that nobody appended to for so long is closed …
+const IDLE: Duration = Duration::from_secs(10);
+/// … or for so many times as long as opening it took, which is longer for a long one.
+const IDLE_TIMES: u32 = 10;
+/// Between two looks for idle ones.
+const LOOK: Duration = Duration::from_secs(1);
+/// The disk has this long to answer; what becomes of the append afterwards is not known to who asked.
+const KEEP_TIME: Duration = Duration::from_secs(5);
+/// Others have this long: a long log is read first.
+const TURN_TIME: Duration = Duration::from_secs(25);
+
+/// All session logs.
+pub(crate) struct SessionLogs {
+    sessions: Sessions,
+    redactor: Redactor,
+    policy: Policy,
+    clock: fn() -> Now,
+    seed: AtomicU64,
+    entries: Mutex<HashMap<String, Arc<Entry>>>,
+    places: Arc<Semaphore>,
+    notice: Arc<dyn Fn(&Notice) + Send + Sync>,
+}
+
+/// A session that somebody writes or reads, or did a moment ago.
+pub(crate) struct Entry {
+    pub key: String,
+    pub folder: PathBuf,
+    live: Arc<Turn<Option<Live>>>,
+    pub told: Told,
+    /// Why it could not be opened last.
+    trouble: Mutex<Option<String>>,
+}
+
+impl SessionLogs {
+    pub(crate) fn new(
+        state_dir: &Path,
+        redactor: Redactor,
+        policy: Policy,
+        (clock, seed): (fn() -> Now, u64),
+        notice: Arc<dyn Fn(&Notice) + Send + Sync>,
+    ) -> SessionLogs {
+        SessionLogs {
+            sessions: Sessions::new(state_dir),
+            redactor,
+            policy,
+            clock,
+            seed: AtomicU64::new(seed),
+            entries: Mutex::default(),
+            places: Arc::new(Semaphore::new(OPEN)),
+            notice,
+        }
+    }
+
+    /// Reads the body of an append. The error names the member.
+    pub(crate) fn read_append(&self, body: &[u8]) -> Result<Asked, String> {
+        asked::append(body, &self.redactor)
+    }
+
+    /// Returns a session that has a log.
+    pub(crate) fn find(&self, key: &str) -> Option<Arc<Entry>> {
+        self.sessions.has(key).then(|| self.entry(key))
+    }
+
+    /// Appends, and answers once that is as durable as the policy says.
+    pub(crate) async fn append(self: &Arc<Self>, key: &str, asked: Asked) -> Result<Appended, Refused> {
+        let entry = self.entry(key);
+        let logs = Arc::clone(self);
+        let (asked, begun) = self
+            .with_live(&entry, move |entry, live| {
+                let now_ms = (logs.clock)().wall_ms;
+                if live.is_none() && !logs.sessions.has(&entry.key) {
+                    live::rehearse(&entry.key, now_ms, &asked)?;
+                }
+                let live = logs.opened(entry, live)?;
+                let begun = live.append(&entry.key, now_ms, logs.policy, &asked)?;
+                Ok((asked, begun))
+            })
+            .await?;
+        let Begun { answer, placed, ids, last_seq, warnings } = begun;
+        let ack = self.answered(&entry, answer).await?;
+        let events = placed.seqs.iter().zip(ids).zip(&asked.events).enumerate();
+        let events = events.map(|(at, ((seq, id), event))| AppendedEvent {
+            seq: *seq,
+            id,
+            duplicate: placed.duplicates.contains(&at),
+            payload: event.is_changed.then(|| RawValue::from_string(event.payload.clone()).ok()).flatten(),
+        });
+        let ack = match ack.durability {
+            Durability::Written => Appended::WRITTEN,
+            Durability::Synced => Appended::SYNCED,
+        };
+        Ok(Appended { events: events.collect(), last_seq, ack: ack.to_owned(), warnings })
+    }
+
+    /// Waits until a seq survives a power cut, and says up to which all do.
+    pub(crate) async fn synced(self: &Arc<Self>, entry: &Arc<Entry>, seq: u64) -> Result<u64, Refused> {
+        let logs = Arc::clone(self);
+        let answer = self
+            .with_live(entry, move |entry, live| {
+                let live = logs.opened(entry, live)?;
+                match live.last_seq() {
+                    last_seq if seq > last_seq => Err(Refused::WrongSeq { last_seq }),
+                    _ => Ok(live.sync()),
+                }
+            })
+            .await?;
+        self.answered(entry, answer).await.map(|ack| ack.last_seq)
+    }
+
+    /// Closes what nobody uses; at the stop, everything.
+    pub(crate) async fn keep(self: Arc<Self>, mut stop: watch::Receiver<bool>) {
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(LOOK) => {}
+                () = stopped(&mut stop) => return,
+            }
+            for entry in self.all() {
+                let Ok(held) = Arc::clone(&entry.live).try_lock_owned() else { continue };
+                let is_idle = |live: &Live| live.used.elapsed() > IDLE.max(live.opening * IDLE_TIMES);
+                if held.as_ref().is_some_and(is_idle) {
+                    tokio::task::spawn_blocking(move || close(held));
+                }
+            }
+            lock(&self.entries).retain(|_, entry| !entry.is_forgotten());
+        }
+    }
+
+    /// Writes and syncs the rest of all logs.
+    pub(crate) async fn close(&self) {
+        for entry in self.all() {
+            let held = Arc::clone(&entry.live).lock_owned().await;
+            // A panic there leaves nothing open either.
+            drop(tokio::task::spawn_blocking(move || close(held)).await);
+        }
+    }
+
+    /// Says which logs have trouble, one sentence each.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let mut warnings: Vec<String> = self
+            .all()
+            .iter()
+            .filter_map(|entry| {
+                let live = entry.live.try_lock().ok();
+                let now = live.and_then(|live| live.as_ref().and_then(Live::trouble));
+                let words = |trouble| format!("the log of session '{}': {trouble}", entry.key);
+                now.map(words).or_else(|| lock(&entry.trouble).clone())
+            })
+            .collect();
+        warnings.sort();
+        warnings
+    }
+
+    fn entry(&self, key: &str) -> Arc<Entry> {
+        let mut entries = lock(&self.entries);
+        let entry = entries.entry(key.to_owned()).or_insert_with(|| {
+            Arc::new(Entry {
+                key: key.to_owned(),
+                folder: self.sessions.folder(key),
+                live: Arc::default(),
+                told: Told::new(),
+                trouble: Mutex::default(),
+            })
+        });
+        Arc::clone(entry)
+    }
+
+    fn all(&self) -> Vec<Arc<Entry>> {
+        lock(&self.entries).values().map(Arc::clone).collect()
+    }
+
+    /// Does something with a session's log, alone, on a thread that may block.
+    async fn with_live<T: Send + 'static>(
+        &self,
+        entry: &Arc<Entry>,
+        work: impl FnOnce(&Entry, &mut Option<Live>) -> Result<T, Refused> + Send + 'static,
+    ) -> Result<T, Refused> {
+        let busy = |_| Refused::Away(format!("the log of session '{}' is busy; try again", entry.key));
+        let held = timeout(TURN_TIME, Arc::clone(&entry.live).lock_owned()).await.map_err(busy)?;
+        let entry = Arc::clone(entry);
+        let worked = tokio::task::spawn_blocking(move || {
+            let mut held = held;
+            // Taken out meanwhile: a panic drops it.
+            let mut live = held.take();
+            let done = work(&entry, &mut live);
+            *held = live;
+            done
+        });
+        worked.await.map_err(|_| Refused::Panicked)?
+    }
+
+    /// Returns a session's log, opened again where it has to be.
+    fn opened<'a>(&self, entry: &Entry, live: &'a mut Option<Live>) -> Result<&'a mut Live, Refused> {
+        if let Some(spent) = live.take_if(|live| live.is_spent()) {
+            spent.close();
+        }
+        let opened = match live.take() {
+            Some(live) => live,
+            None => {
+                let opened = self.open(entry);
+                let damaged = match &opened {
+                    Err(Refused::Unusable(words)) => Some(words.clone()),
+                    _ => None,
+                };
+                *lock(&entry.trouble) = damaged;
+                opened?
+            }
+        };
+        Ok(live.insert(opened))
+    }
+
+    fn open(&self, entry: &Entry) -> Result<Live, Refused> {
+        let place = Arc::clone(&self.places).try_acquire_owned().or_else(|_| {
+            self.make_room();
+            Arc::clone(&self.places).try_acquire_owned()
+        });
+        let place = place.map_err(|_| Refused::Away(format!("{OPEN} session logs are in use; try again")))?;
+        let seed = self.seed.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed);
+        let now_ms = (self.clock)().wall_ms;
+        let opened =
+            Live::open(&self.sessions, &entry.key, (now_ms, seed), self.policy, (entry.told.clone(), place))?;
+        for torn in &opened.torn {
+            (self.notice)(&Notice::Warning(format!("the log of session '{}' was torn: {torn}", entry.key)));
+        }
+        Ok(opened)
+    }
+
+    /// Closes the log that was used least lately, of those that nobody uses now.
+    fn make_room(&self) {
+        let free = self.all().into_iter().filter_map(|entry| Arc::clone(&entry.live).try_lock_owned().ok());
+        let open = free.filter(|held| held.is_some());
+        let used = |held: &OwnedMutexGuard<Option<Live>>| held.as_ref().map(|live| live.used);
+        if let Some(oldest) = open.min_by_key(|held| used(held).unwrap_or_else(Instant::now)) {
+            close(oldest);
+        }
+    }
+
+    async fn answered(
+        &self,
+        entry: &Entry,
+        answer: oneshot::Receiver<Result<Ack, AppendError>>,
+    ) -> Result<Ack, Refused> {
+        let key = &entry.key;
+        match timeout(KEEP_TIME, answer).await {
+            Ok(Ok(Ok(ack))) => Ok(ack),
+            Ok(Ok(Err(error))) => Err(Refused::Away(format!("the log of session '{key}': {error}"))),
+            Ok(Err(_)) => Err(Refused::Panicked),
+            Err(_) => Err(Refused::Away(format!(
+                "the log of session '{key}' is not written yet, the disk is full or slow; it is not known whether the \
+                 events will be there: send the same again, with the same ids"
+            ))),
+        }
+    }
+}
+
+impl Entry {
+    /// Nobody reads or writes it, and there is nothing to tell.
+    fn is_forgotten(self: &Arc<Self>) -> bool {
+        let is_closed = self.live.try_lock().is_ok_and(|live| live.is_none());
+        Arc::strong_count(self) == 1 && is_closed && lock(&self.trouble).is_none()
+    }
+}
+
+fn close(mut held: OwnedMutexGuard<Option<Live>>) {
+    if let Some(live) = held.take() {
+        live.close();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

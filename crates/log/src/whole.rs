@@ -1,0 +1,75 @@
+//! Files that are written whole under another name, and take their place when they are durable.
+
+use std::io;
+
+use crate::storage::{LogFile, Storage};
+
+/// How much is written at once, in bytes.
+const CHUNK_BYTES: usize = 256 << 10;
+
+/// A file on its way. What a crash leaves of it has a name that nobody reads, and is removed when the next one begins.
+pub(crate) struct Whole<'a> {
+    storage: &'a dyn Storage,
+    file: Box<dyn LogFile>,
+    temp: String,
+    buffer: Vec<u8>,
+}
+
+impl<'a> Whole<'a> {
+    /// Begins the file that is to be `name`.
+    pub(crate) fn begin(storage: &'a dyn Storage, name: &str) -> io::Result<Whole<'a>> {
+        let temp = format!("{name}.tmp");
+        match storage.remove(&temp) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let file = storage.create(&temp)?;
+        Ok(Whole { storage, file, temp, buffer: Vec::new() })
+    }
+
+    /// Adds bytes.
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() < CHUNK_BYTES { Ok(()) } else { self.flush() }
+    }
+
+    /// Makes the bytes durable and returns the name under which they lie for now.
+    pub(crate) fn sync(&mut self) -> io::Result<&str> {
+        self.flush()?;
+        self.file.sync()?;
+        Ok(&self.temp)
+    }
+
+    /// Puts the file in its place, durably.
+    pub(crate) fn place(mut self, name: &str) -> io::Result<()> {
+        self.sync()?;
+        self.storage.rename(&self.temp, name)?;
+        self.storage.sync_folder()
+    }
+
+    /// Takes it back.
+    pub(crate) fn discard(self) -> io::Result<()> {
+        self.storage.remove(&self.temp)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let mut rest = &self.buffer[..];
+        while !rest.is_empty() {
+            match self.file.append(rest) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => rest = &rest[count..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.buffer.clear();
+        Ok(())
+    }
+}
+
+/// Writes a small file whole, durably.
+pub(crate) fn replace(storage: &dyn Storage, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let mut whole = Whole::begin(storage, name)?;
+    whole.push(bytes)?;
+    whole.place(name)
+}
