@@ -43,6 +43,8 @@ pub struct Status {
     pub pane_looks_us: u64,
     /// The journal.
     pub journal: Journal,
+    /// Logs of sessions that cannot be written as they should.
+    pub log_troubles: Vec<LogTrouble>,
     /// What a person should know, one sentence each; empty when all is well.
     pub warnings: Vec<String>,
 }
@@ -77,6 +79,18 @@ impl Listen {
     pub const TAKEN: &'static str = "taken";
     /// Nobody can (no such address on this machine, not permitted).
     pub const FAILED: &'static str = "failed";
+}
+
+/// What is wrong with the log of a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LogTrouble {
+    /// The session's key: foreign text, clean it before it reaches a terminal.
+    pub session_id: String,
+    /// What is wrong, in words.
+    pub error: String,
+    /// Nothing is appended before somebody does something about it; else it may pass.
+    pub is_unusable: bool,
 }
 
 /// Health of the journal.

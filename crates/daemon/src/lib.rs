@@ -43,7 +43,6 @@ mod run;
 mod screens;
 mod serve;
 mod service;
-#[expect(dead_code, reason = "what follows a log comes next")]
 mod sessions;
 mod settings;
 mod spool;

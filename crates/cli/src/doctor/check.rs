@@ -46,6 +46,8 @@ pub mod finding {
     pub const JOURNAL_ERROR: &str = "journal-error";
     /// The journal is damaged.
     pub const DAMAGED: &str = "damaged";
+    /// A session's log cannot be appended to.
+    pub const LOG_ERROR: &str = "log-error";
     /// No agent's program is on `PATH`.
     pub const NO_AGENT: &str = "no-agent";
     /// Our entries run a program in a build folder.

@@ -57,6 +57,7 @@ pub fn examine(env: &Env) -> Result<Vec<Check>, Problem> {
     }
     if let Some(status) = status {
         checks.extend(service::journal(status));
+        checks.extend(service::session_logs(status));
     }
     let client = asked.iter().find(|socket| socket.answer.is_ok()).map(service::Socket::client);
     checks.extend(look::hosts(env, client.as_ref())?);

@@ -4,8 +4,9 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use herdbook_api::v1::{Listen, Status};
+use herdbook_api::v1::{Listen, LogTrouble, Status};
 use herdbook_api::{Client, ClientError};
+use herdbook_redact::clean_line;
 use herdbook_wire::paths::{SocketPlace, check_dir};
 use herdbook_wire::spool::Entry;
 
@@ -211,6 +212,20 @@ pub fn journal(status: &Status) -> Vec<Check> {
     checks
 }
 
+/// Looks at the logs of sessions that have trouble, as the daemon tells it.
+pub fn session_logs(status: &Status) -> Vec<Check> {
+    let check = |trouble: &LogTrouble| {
+        let words = clean_line(&trouble.error);
+        if trouble.is_unusable {
+            return Check::warning("log", finding::DAMAGED, words)
+                .fix("see `herdbook log check` and `herdbook log repair`");
+        }
+        let fix = format!("make room in {}, or see whether its disk fails", status.state_dir);
+        Check::fault("log", finding::LOG_ERROR, words).fix(fix)
+    };
+    status.log_troubles.iter().map(check).collect()
+}
+
 /// Returns where the spool of a state folder is.
 pub fn spool_dir(state: &Path) -> PathBuf {
     state.join(herdbook_wire::paths::SPOOL)
@@ -293,6 +308,22 @@ mod tests {
         assert_eq!(old[0].message, "2 events waiting, the oldest for 2h");
         assert_eq!(old[0].mend, Some(Mend::Start));
         assert_eq!(old[1].message, "3 events lost: the spool could not take them");
+    }
+
+    #[test]
+    fn a_session_log_in_trouble_is_named() {
+        let mut status = status(7);
+        assert_eq!(session_logs(&status), []);
+        let trouble = |error: &str, is_unusable| LogTrouble {
+            session_id: "s".into(),
+            error: error.into(),
+            is_unusable,
+        };
+        status.log_troubles =
+            vec![trouble("the log of session 's\u{1b}[2J': no space", false), trouble("damaged", true)];
+        let checks = session_logs(&status);
+        assert_eq!(words(&checks), [(Level::Fault, Some("log-error")), (Level::Warning, Some("damaged"))]);
+        assert!(!checks[0].message.contains('\u{1b}'), "{}", checks[0].message);
     }
 
     #[test]

@@ -1,37 +1,29 @@
-//! `/v1/sessions/{key}/events`: producers append to session logs, and logs are read.
+//! `POST /v1/sessions/{key}/events`: producers append to session logs.
 
 use std::sync::Arc;
 
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::State;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
-use herdbook_api::events::{self, SyncedTo};
+use axum::http::{Response, StatusCode};
+use herdbook_api::events::{self, ShownTo, SyncedTo};
 use herdbook_events::SessionKey;
 use herdbook_events::ids::MAX_SESSION_ID_BYTES;
-use http_body_util::channel::{Channel, Sender};
 use serde::Deserialize;
-use tokio::sync::OwnedSemaphorePermit;
 
+use super::body::POST_BYTES;
 use super::extract::{InPath, InQuery};
 use super::{Answer, App, Refusal, body, json, ok};
-use crate::config::stopped;
-use crate::sessions::{Entry, Item, Pages, Refused};
+use crate::sessions::{Entry, Refused};
 
 /// An append may be so long.
 const APPEND_BYTES: usize = 8 << 20;
-/// So many pieces wait for a slow reader; then its task waits, and nobody else does.
-const AHEAD: usize = 4;
 
 /// `POST /v1/sessions/{key}/events`.
 pub(super) async fn append(State(app): State<Arc<App>>, InPath(key): InPath<String>, body: Body) -> Answer {
     may_write(&app, &key).await?;
     let body = body::read(body, APPEND_BYTES).await?;
     let logs = Arc::clone(&app.logs);
-    let asked = tokio::task::spawn_blocking(move || logs.read_append(&body)).await;
-    let asked = asked
-        .map_err(|_| Refusal::from(crate::core::Refused::Panicked))?
-        .map_err(|words| Refusal(StatusCode::BAD_REQUEST, words))?;
+    let asked = aside(move || logs.read_append(&body)).await?;
     match app.logs.append(&key, asked).await {
         Ok(appended) => ok(&appended),
         Err(refused) => Ok(refusal(refused)),
@@ -57,90 +49,36 @@ pub(super) async fn synced(
     }
 }
 
-/// Query of `GET /v1/sessions/{key}/events`.
-#[derive(Deserialize)]
-pub(super) struct ReadQuery {
-    after: Option<u64>,
-    limit: Option<u64>,
-}
-
-/// `GET /v1/sessions/{key}/events`.
-pub(super) async fn read(
+/// `POST /v1/sessions/{key}/ephemeral`: shown to who reads live, and never written.
+pub(super) async fn ephemeral(
     State(app): State<Arc<App>>,
     InPath(key): InPath<String>,
-    InQuery(query): InQuery<ReadQuery>,
-    _headers: HeaderMap,
+    body: Body,
 ) -> Answer {
+    may_write(&app, &key).await?;
     let entry = find(&app, &key)?;
-    let place = place(&app)?;
-    let (sender, body) = Channel::<Bytes>::new(AHEAD);
-    tokio::spawn(lines(app, entry, query, sender, place));
-    Ok(streamed(body, "application/x-ndjson"))
+    let body = body::read(body, POST_BYTES).await?;
+    let logs = Arc::clone(&app.logs);
+    let events = aside(move || logs.read_shown(&body)).await?;
+    let shown = events.len();
+    app.logs.show(&entry, events);
+    Ok(json(StatusCode::ACCEPTED, &ShownTo { shown }))
 }
 
-async fn lines(
-    app: Arc<App>,
-    entry: Arc<Entry>,
-    query: ReadQuery,
-    sender: Sender<Bytes>,
-    place: OwnedSemaphorePermit,
-) {
-    let mut stop = app.stop.clone();
-    tokio::select! {
-        // The reader has gone when its connection fails; there is nobody to tell.
-        _ = all_lines(&entry, query, sender) => {}
-        () = stopped(&mut stop) => {}
-    }
-    drop(place);
+/// Reads a body on a thread that may take its time.
+async fn aside<T: Send + 'static>(
+    read: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, Refusal> {
+    let read = tokio::task::spawn_blocking(read).await;
+    read.map_err(|_| Refusal::from(crate::core::Refused::Panicked))?
+        .map_err(|words| Refusal(StatusCode::BAD_REQUEST, words))
 }
 
-/// The reader is gone.
-struct Gone;
-
-async fn all_lines(entry: &Entry, query: ReadQuery, mut sender: Sender<Bytes>) -> Result<(), Gone> {
-    let mut pages = Pages::after(&entry.folder, query.after.unwrap_or(0));
-    let mut left = query.limit.unwrap_or(u64::MAX);
-    while left > 0 {
-        let (page, items) = turn(pages, u64::MAX).await?;
-        pages = page;
-        let mut text = String::new();
-        for item in items.iter().take(usize::try_from(left).unwrap_or(usize::MAX)) {
-            match item {
-                Item::Line(line) => text.push_str(&line.raw),
-                Item::Damaged(damaged) => text.push_str(&serde_json::to_string(damaged).unwrap_or_default()),
-            }
-            text.push('\n');
-            left -= 1;
-        }
-        if items.is_empty() {
-            break;
-        }
-        sender.send_data(text.into()).await.map_err(|_| Gone)?;
-    }
-    Ok(())
-}
-
-/// Reads a page on a thread that may block.
-async fn turn(mut pages: Pages, up_to: u64) -> Result<(Pages, Vec<Item>), Gone> {
-    let read = tokio::task::spawn_blocking(move || {
-        let items = pages.next(up_to);
-        (pages, items)
-    });
-    // A panic while reading ends this stream; the reader comes back with its last id.
-    read.await.map_err(|_| Gone)
-}
-
-fn find(app: &App, key: &str) -> Result<Arc<Entry>, Refusal> {
+pub(super) fn find(app: &App, key: &str) -> Result<Arc<Entry>, Refusal> {
     session_key(key)?;
     let unknown =
         || Refusal(StatusCode::NOT_FOUND, format!("session '{key}' has no log; the first append begins it"));
     app.logs.find(key).ok_or_else(unknown)
-}
-
-fn place(app: &App) -> Result<OwnedSemaphorePermit, Refusal> {
-    let full =
-        |_| Refusal(StatusCode::SERVICE_UNAVAILABLE, "too many readers of streams; try again".to_owned());
-    Arc::clone(&app.streams).try_acquire_owned().map_err(full)
 }
 
 /// A session that hooks feed is written by nobody else.
@@ -199,12 +137,4 @@ fn refusal(refused: Refused) -> Response<Body> {
         }
     };
     json(status, &refused)
-}
-
-fn streamed(body: Channel<Bytes>, content_type: &'static str) -> Response<Body> {
-    let mut response = Response::new(Body::new(body));
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
 }

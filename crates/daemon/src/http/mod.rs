@@ -4,6 +4,7 @@ mod body;
 mod events;
 mod extract;
 mod hooks;
+mod lines;
 mod report;
 mod routes;
 mod stats;
@@ -90,7 +91,8 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/v1/sessions", get(v1::sessions))
         .route("/v1/sessions/{key}", get(v1::session))
         .route("/v1/sessions/{key}/why", get(v1::why))
-        .route("/v1/sessions/{key}/events", get(events::read).post(events::append))
+        .route("/v1/sessions/{key}/events", get(lines::read).post(events::append))
+        .route("/v1/sessions/{key}/ephemeral", post(events::ephemeral))
         .route("/v1/sessions/{key}/synced", get(events::synced))
         .route("/v1/waits", get(waits::waits))
         .route("/v1/waits/{id}/answer", post(waits::answer))

@@ -48,7 +48,8 @@ pub(super) async fn status(State(app): State<Arc<App>>) -> Answer {
     // A spool that cannot be read counts as empty: the daemon tells that by a warning of its own.
     let spool_count = spool::count(&spool_dir).unwrap_or_default();
     let spool_lost = spool::lost(&spool_dir).ok().flatten().map_or(0, |lost| lost.new);
-    let mut warnings = warnings(&app, &health, spool_lost);
+    let log_troubles = app.logs.troubles();
+    let mut warnings = warnings(&app, &health, &log_troubles, spool_lost);
     let (foreign, version) = *lock(&app.counters.foreign);
     if foreign.min(spool_count) > 0 {
         warnings.push(foreign_words(foreign.min(spool_count), version));
@@ -80,11 +81,17 @@ pub(super) async fn status(State(app): State<Arc<App>>) -> Answer {
             unfolded: app.unfolded,
             damage: health.damage.iter().map(ToString::to_string).collect(),
         },
+        log_troubles,
         warnings,
     })
 }
 
-fn warnings(app: &App, health: &herdbook_log::Health, spool_lost: u64) -> Vec<String> {
+fn warnings(
+    app: &App,
+    health: &herdbook_log::Health,
+    log_troubles: &[v1::LogTrouble],
+    spool_lost: u64,
+) -> Vec<String> {
     let mut warnings = Vec::new();
     for listen in app.http.iter().filter(|listen| listen.state == v1::Listen::TAKEN) {
         let holder = match (listen.pid, &listen.name) {
@@ -105,6 +112,7 @@ fn warnings(app: &App, health: &herdbook_log::Health, spool_lost: u64) -> Vec<St
         warnings.push(format!("{} journal records could not be folded at the start", app.unfolded));
     }
     warnings.extend(app.renewed.clone());
+    warnings.extend(log_troubles.iter().map(|trouble| trouble.error.clone()));
     warnings.extend(routes::warnings(app));
     if spool_lost > 0 {
         warnings.push(format!("{spool_lost} hook events were lost: the spool could not take them"));

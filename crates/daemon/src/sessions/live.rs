@@ -66,7 +66,7 @@ impl Live {
         let (log, opened) = sessions.open(key, options).map_err(|error| not_opened(key, &error))?;
         let mut checker = Checker::new(Rules::native());
         let mut last: Option<Ulid> = None;
-        let mut read = opened.damage.first().map_or(Ok(0), |damage| Err(damaged(key, damage)));
+        let mut read = Ok(0);
         for line in Reader::open(log.folder()) {
             if read.is_err() {
                 break;
@@ -295,7 +295,8 @@ fn line(key: &str, seq: u64, record: &NewRecord) -> String {
     )
 }
 
-fn quoted(text: &str) -> String {
+/// A text as a JSON string.
+pub(crate) fn quoted(text: &str) -> String {
     // A string always prints.
     serde_json::to_string(text).unwrap_or_default()
 }
@@ -309,8 +310,8 @@ fn damaged(key: &str, damage: &dyn Display) -> Refused {
 fn not_opened(key: &str, error: &OpenError) -> Refused {
     let words = format!("the log of session '{key}' cannot be opened: {}", crate::error::whole(error));
     match error {
-        OpenError::Io { .. } => Refused::Away(words),
-        OpenError::Locked { .. } => Refused::Away(words),
+        OpenError::Io { .. } | OpenError::Locked { .. } => Refused::Away(words),
+        OpenError::Damaged { damage, .. } if !damage.is_empty() => damaged(key, &damage[0]),
         _ => Refused::Unusable(words),
     }
 }

@@ -10,6 +10,7 @@ mod asked;
 mod live;
 mod pages;
 mod refused;
+mod shown;
 mod told;
 
 use std::collections::HashMap;
@@ -19,7 +20,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use herdbook_api::events::{Appended, AppendedEvent};
+use herdbook_api::v1::LogTrouble;
 use herdbook_engine::Now;
+use herdbook_events::UlidGenerator;
 use herdbook_log::{Ack, AppendError, Durability, Sessions};
 use herdbook_redact::Redactor;
 use serde_json::value::RawValue;
@@ -31,12 +34,18 @@ use crate::settings::Policy;
 
 pub(crate) use asked::Asked;
 use live::{Begun, Live};
-pub(crate) use pages::{Item, Pages};
+pub(crate) use pages::{Item, Pages, is_there};
 pub(crate) use refused::Refused;
+use shown::Ring;
+pub(crate) use shown::Shown;
 use told::Told;
 
 /// So many logs are open at once.
 const OPEN: usize = 64;
+/// So many are opened, or appended to, at the same moment; the others wait for their turn.
+pub(crate) const AT_ONCE: usize = 8;
+/// So many read at once.
+const READERS: usize = 64;
 /// A log that nobody appended to for so long is closed …
 const IDLE: Duration = Duration::from_secs(10);
 /// … or for so many times as long as opening it took, which is longer for a long one.
@@ -57,6 +66,12 @@ pub(crate) struct SessionLogs {
     seed: AtomicU64,
     entries: Mutex<HashMap<String, Arc<Entry>>>,
     places: Arc<Semaphore>,
+    /// Turns for what takes a thread: logs that are opened and appends that are checked.
+    turns: Semaphore,
+    /// Ids of ephemeral events.
+    ids: Mutex<UlidGenerator>,
+    /// Places for who reads a log.
+    pub readers: Arc<Semaphore>,
     notice: Arc<dyn Fn(&Notice) + Send + Sync>,
 }
 
@@ -66,6 +81,7 @@ pub(crate) struct Entry {
     pub folder: PathBuf,
     live: Arc<Turn<Option<Live>>>,
     pub told: Told,
+    pub shown: Ring,
     /// Why it could not be opened last.
     trouble: Mutex<Option<String>>,
 }
@@ -86,6 +102,9 @@ impl SessionLogs {
             seed: AtomicU64::new(seed),
             entries: Mutex::default(),
             places: Arc::new(Semaphore::new(OPEN)),
+            turns: Semaphore::new(AT_ONCE),
+            ids: Mutex::new(UlidGenerator::new(seed.rotate_left(32), None)),
+            readers: Arc::new(Semaphore::new(READERS)),
             notice,
         }
     }
@@ -146,6 +165,37 @@ impl SessionLogs {
         self.answered(entry, answer).await.map(|ack| ack.last_seq)
     }
 
+    /// Reads the body of events that are only shown. The error names the member.
+    pub(crate) fn read_shown(&self, body: &[u8]) -> Result<Vec<asked::Event>, String> {
+        asked::shown(body, &self.redactor)
+    }
+
+    /// Shows events to who reads live.
+    pub(crate) fn show(&self, entry: &Entry, events: Vec<asked::Event>) {
+        if !entry.told.is_watched() {
+            return;
+        }
+        let ts_ms = (self.clock)().wall_ms;
+        let key = live::quoted(&entry.key);
+        let line = |event: asked::Event| {
+            let id = lock(&self.ids).generate(ts_ms);
+            let (kind, payload) = (event.event_type, event.payload);
+            let data = format!(
+                r#"{{"id":"{id}","sessionId":{key},"ts":{ts_ms},"type":"{kind}","payload":{payload}}}"#
+            );
+            (kind, data)
+        };
+        let events = events.into_iter().map(line).collect();
+        let count = entry.shown.add(entry.told.now().written_seq, events);
+        entry.told.is_shown(count);
+    }
+
+    /// The last seq that survives a power cut. A log that is not open here has nothing that is not synced, as far as we
+    /// wrote it.
+    pub(crate) async fn synced_seq(&self, entry: &Entry) -> u64 {
+        entry.live.lock().await.as_ref().map_or(u64::MAX, Live::synced_seq)
+    }
+
     /// Closes what nobody uses; at the stop, everything.
     pub(crate) async fn keep(self: Arc<Self>, mut stop: watch::Receiver<bool>) {
         loop {
@@ -153,40 +203,64 @@ impl SessionLogs {
                 () = tokio::time::sleep(LOOK) => {}
                 () = stopped(&mut stop) => return,
             }
-            for entry in self.all() {
-                let Ok(held) = Arc::clone(&entry.live).try_lock_owned() else { continue };
-                let is_idle = |live: &Live| live.used.elapsed() > IDLE.max(live.opening * IDLE_TIMES);
-                if held.as_ref().is_some_and(is_idle) {
-                    tokio::task::spawn_blocking(move || close(held));
-                }
-            }
-            lock(&self.entries).retain(|_, entry| !entry.is_forgotten());
+            self.close_idle(IDLE);
         }
+    }
+
+    /// Closes the logs that nobody used for so long, and forgets sessions that nobody writes or reads. Closing goes on by
+    /// itself.
+    fn close_idle(&self, idle: Duration) {
+        for entry in self.all() {
+            let Ok(held) = Arc::clone(&entry.live).try_lock_owned() else { continue };
+            let is_idle = |live: &Live| live.used.elapsed() >= idle.max(live.opening * IDLE_TIMES);
+            if held.as_ref().is_some_and(is_idle) {
+                tokio::task::spawn_blocking(move || close(held));
+            }
+        }
+        lock(&self.entries).retain(|_, entry| !entry.is_forgotten());
     }
 
     /// Writes and syncs the rest of all logs.
     pub(crate) async fn close(&self) {
-        for entry in self.all() {
-            let held = Arc::clone(&entry.live).lock_owned().await;
-            // A panic there leaves nothing open either.
-            drop(tokio::task::spawn_blocking(move || close(held)).await);
+        // All at once: each waits for the disk.
+        let closing: Vec<_> = self
+            .all()
+            .into_iter()
+            .map(|entry| async move {
+                let held = Arc::clone(&entry.live).lock_owned().await;
+                // A panic there leaves nothing open either.
+                drop(tokio::task::spawn_blocking(move || close(held)).await);
+            })
+            .map(tokio::spawn)
+            .collect();
+        for closed in closing {
+            drop(closed.await);
         }
     }
 
-    /// Says which logs have trouble, one sentence each.
-    pub(crate) fn warnings(&self) -> Vec<String> {
-        let mut warnings: Vec<String> = self
+    /// Says which logs have trouble, in the order of their keys.
+    pub(crate) fn troubles(&self) -> Vec<LogTrouble> {
+        let mut troubles: Vec<LogTrouble> = self
             .all()
             .iter()
             .filter_map(|entry| {
                 let live = entry.live.try_lock().ok();
                 let now = live.and_then(|live| live.as_ref().and_then(Live::trouble));
-                let words = |trouble| format!("the log of session '{}': {trouble}", entry.key);
-                now.map(words).or_else(|| lock(&entry.trouble).clone())
+                let session_id = entry.key.clone();
+                match now {
+                    Some(trouble) => {
+                        let error = format!("the log of session '{session_id}': {trouble}");
+                        Some(LogTrouble { session_id, error, is_unusable: false })
+                    }
+                    None => {
+                        let error = lock(&entry.trouble).clone()?;
+                        Some(LogTrouble { session_id, error, is_unusable: true })
+                    }
+                }
             })
             .collect();
-        warnings.sort();
-        warnings
+        troubles.sort_by(|one, other| one.session_id.cmp(&other.session_id));
+        troubles
     }
 
     fn entry(&self, key: &str) -> Arc<Entry> {
@@ -197,6 +271,7 @@ impl SessionLogs {
                 folder: self.sessions.folder(key),
                 live: Arc::default(),
                 told: Told::new(),
+                shown: Ring::default(),
                 trouble: Mutex::default(),
             })
         });
@@ -214,7 +289,11 @@ impl SessionLogs {
         work: impl FnOnce(&Entry, &mut Option<Live>) -> Result<T, Refused> + Send + 'static,
     ) -> Result<T, Refused> {
         let busy = |_| Refused::Away(format!("the log of session '{}' is busy; try again", entry.key));
-        let held = timeout(TURN_TIME, Arc::clone(&entry.live).lock_owned()).await.map_err(busy)?;
+        let turn = async {
+            let held = Arc::clone(&entry.live).lock_owned().await;
+            (held, self.turns.acquire().await)
+        };
+        let (held, _turn) = timeout(TURN_TIME, turn).await.map_err(busy)?;
         let entry = Arc::clone(entry);
         let worked = tokio::task::spawn_blocking(move || {
             let mut held = held;
@@ -307,4 +386,45 @@ fn close(mut held: OwnedMutexGuard<Option<Live>>) {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_costs_one_request_and_an_idle_log_is_closed() {
+        let state = tempfile::tempdir().unwrap();
+        let redactor = Redactor::new(&[7; 32]);
+        let clocks: (fn() -> Now, u64) = (crate::clock::now, 1);
+        let logs = SessionLogs::new(state.path(), redactor, Policy::Barrier, clocks, Arc::new(|_| {}));
+        let logs = Arc::new(logs);
+        let started = r#"{"events":[{"type":"session.started","payload":{"title":"t","projectHash":"p",
+            "workingDirectory":"/w","gitBranch":null,"model":"m","auxModel":"a","khaelorVersion":"1"}}]}"#;
+        let renamed = r#"{"events":[{"type":"session.renamed","payload":{"title":"x"}}]}"#;
+        let read = |body: &str| logs.read_append(body.as_bytes()).unwrap();
+        assert_eq!(logs.append("s", read(started)).await.unwrap().last_seq, 1);
+        let entry = logs.find("s").unwrap();
+        let failed = logs.with_live(&entry, |_, live| -> Result<(), Refused> {
+            assert!(live.is_none(), "the code fails here");
+            Ok(())
+        });
+        assert_eq!(failed.await, Err(Refused::Panicked));
+        assert_eq!(logs.append("s", read(renamed)).await.unwrap().last_seq, 2);
+
+        // One that nobody uses is closed, and then forgotten once nobody reads it either.
+        logs.close_idle(Duration::from_secs(3600));
+        assert!(entry.live.lock().await.is_some());
+        if let Some(live) = entry.live.lock().await.as_mut() {
+            live.opening = Duration::ZERO;
+        }
+        logs.close_idle(Duration::ZERO);
+        assert!(entry.live.lock().await.is_none());
+        assert_eq!(logs.all().len(), 1);
+        drop(entry);
+        logs.close_idle(Duration::ZERO);
+        assert_eq!(logs.all().len(), 0);
+        assert_eq!(logs.append("s", read(renamed)).await.unwrap().last_seq, 3);
+        logs.close().await;
+    }
 }

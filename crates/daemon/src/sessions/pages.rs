@@ -28,6 +28,13 @@ impl Pages {
         Pages { reader: Reader::open_from(folder, seq.saturating_add(1)), held: None, seq }
     }
 
+    /// Starts at the end of the log as it is now: reads over all of it.
+    pub(crate) fn at_end(folder: &Path) -> Pages {
+        let mut reader = Reader::open(folder);
+        let last = reader.by_ref().filter_map(Result::ok).last();
+        Pages { seq: last.map_or(0, |line| line.seq), reader, held: None }
+    }
+
     /// Reads the next lines, none beyond a seq. An empty page is the end for now.
     pub(crate) fn next(&mut self, up_to: u64) -> Vec<Item> {
         let mut items = Vec::new();

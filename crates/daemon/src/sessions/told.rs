@@ -29,7 +29,12 @@ impl Told {
     }
 
     pub(crate) fn is_shown(&self, count: u64) {
-        self.0.send_modify(|progress| progress.shown = count);
+        self.0.send_modify(|progress| progress.shown = progress.shown.max(count));
+    }
+
+    /// True while somebody follows.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.0.receiver_count() > 0
     }
 
     pub(crate) fn watch(&self) -> watch::Receiver<Progress> {

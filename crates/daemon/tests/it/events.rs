@@ -1,9 +1,14 @@
 //! Session logs over HTTP: producers append, readers read and follow.
 
-use herdbook_api::{NewEvent, Producer};
+use std::fs;
+use std::path::Path;
+
+use herdbook_api::{ClientError, NewEvent, Producer, ProducerError};
+use herdbook_log::{OpenError, Options, Sessions};
 use serde_json::{Value, json};
 
-use crate::support::{Daemon, Scratch};
+use crate::child::{DaemonChild, Settings};
+use crate::support::{Daemon, Scratch, stop_call, wait_until};
 
 /// The reference's example log, as a producer would send it: events refer to the ids of others.
 fn example() -> Vec<NewEvent> {
@@ -15,6 +20,23 @@ fn example() -> Vec<NewEvent> {
             event.with_id(line["id"].as_str().unwrap())
         })
         .collect()
+}
+
+/// `session.renamed`, which may stand anywhere.
+fn renamed(title: &str) -> NewEvent {
+    NewEvent::new("session.renamed", &json!({ "title": title })).unwrap()
+}
+
+fn seqs(producer: &Producer) -> Vec<u64> {
+    let lines = producer.events(0).unwrap();
+    lines
+        .map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap()["seq"].as_u64().unwrap())
+        .collect()
+}
+
+/// The only segment of a session's log.
+fn segment(state: &Path, key: &str) -> std::path::PathBuf {
+    Sessions::new(state).folder(key).join("0000000001.jsonl")
 }
 
 fn producer(daemon: &Daemon, key: &str) -> Producer {
@@ -73,4 +95,475 @@ fn an_append_sent_again_is_told_its_places() {
     let told: Vec<(u64, bool)> = more.events.iter().map(|event| (event.seq, event.duplicate)).collect();
     assert_eq!(told, [(4, true), (5, true), (6, false), (7, false)]);
     assert_eq!(tea.events(0).unwrap().count(), 7);
+}
+
+#[test]
+fn a_wrong_place_and_a_taken_id_are_named() {
+    let daemon = Scratch::new().start();
+    let tea = producer(&daemon, "tea");
+    let events = example();
+    assert!(matches!(tea.append(Some(3), false, &events[..1]), Err(ProducerError::WrongSeq { last_seq: 0 })));
+    tea.append(Some(0), false, &events[..3]).unwrap();
+    let body =
+        json!({ "expected": 1, "events": [{ "type": "session.renamed", "payload": { "title": "x" } }] });
+    let refused = daemon.post("/v1/sessions/tea/events", &body.to_string());
+    let words = "the log ends at seq 3; read what is there and append after it";
+    assert_eq!((refused.status, refused.json()), (409, json!({ "error": words, "last_seq": 3 })));
+    let other = renamed("x").with_id(events[1].id.as_deref().unwrap());
+    match tea.append(None, false, &[other]) {
+        Err(ProducerError::OtherContent { id, seq }) => {
+            assert_eq!((Some(id.as_str()), seq), (events[1].id.as_deref(), 2));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(seqs(&tea), [1, 2, 3]);
+}
+
+#[test]
+fn what_the_log_gives_is_refused_by_name() {
+    let daemon = Scratch::new().start();
+    for (event, error) in [
+        (json!({ "seq": 1 }), "events[0].seq is given by the log; leave it out"),
+        (json!({ "v": 1 }), "events[0].v is given by the log; leave it out"),
+        (json!({ "ts": 1 }), "events[0].ts is given by the log; leave it out"),
+        (json!({ "sessionId": "s" }), "events[0].sessionId is given by the log; leave it out"),
+        (json!({ "extra": 1 }), "events[0].extra is not known here; there are id, type, payload"),
+    ] {
+        let reply = daemon.post("/v1/sessions/tea/events", &json!({ "events": [event] }).to_string());
+        assert_eq!((reply.status, reply.json()), (400, json!({ "error": error })));
+    }
+    let big = format!(r#"{{"events":[{{"type":"a","payload":{{"a":"{}"}}}}]}}"#, "x".repeat(8 << 20));
+    assert_eq!(daemon.post("/v1/sessions/tea/events", &big).status, 413);
+    let long = format!("/v1/sessions/{}/events", "k".repeat(1025));
+    assert_eq!(
+        daemon.post(&long, "{}").json(),
+        json!({ "error": "a session's key must have 1 to 1024 bytes" })
+    );
+    assert_eq!(daemon.get("/v1/sessions/tea/events").status, 404);
+}
+
+#[test]
+fn a_session_that_hooks_feed_takes_no_events() {
+    let daemon = Scratch::new().start();
+    daemon.frame(&stop_call(1, "one"));
+    let claude = producer(&daemon, "claude-one");
+    let refused = claude.append(None, false, &example()[..1]).unwrap_err();
+    assert!(
+        matches!(refused, ProducerError::Client(ClientError::Refused { status: 403, .. })),
+        "{refused:?}"
+    );
+    assert!(refused.to_string().starts_with("session 'claude-one' is fed by its host's hooks"), "{refused}");
+    let shown = claude.ephemeral(&[delta("x")]).unwrap_err();
+    assert!(matches!(shown, ProducerError::Client(ClientError::Refused { status: 403, .. })), "{shown:?}");
+    assert!(!Sessions::new(&daemon.state).has("claude-one"));
+}
+
+#[test]
+fn an_event_that_breaks_a_rule_changes_nothing() {
+    let daemon = Scratch::new().start();
+    let tea = producer(&daemon, "tea");
+    let events = example();
+    let broken = |result: Result<_, ProducerError>| match result {
+        Err(ProducerError::Breaks { breaks, .. }) => {
+            (breaks[0].index, breaks[0].rule.clone(), breaks[0].field.clone())
+        }
+        Err(other) => panic!("{other:?}"),
+        Ok::<herdbook_api::events::Appended, _>(taken) => panic!("{taken:?}"),
+    };
+    // A log begins with its start; a refused first append leaves no log.
+    assert_eq!(broken(tea.append(None, false, &[renamed("x")])), (0, "S1".into(), "type".into()));
+    assert!(!Sessions::new(&daemon.state).has("tea"));
+    tea.append(Some(0), false, &events[..2]).unwrap();
+    // The second of two is wrong: neither is taken, also not for the rules.
+    let unknown = NewEvent::new("tool.guessed", &json!({})).unwrap();
+    assert_eq!(
+        broken(tea.append(None, false, &[events[2].clone(), unknown])),
+        (1, "E7".into(), "type".into())
+    );
+    let shape = NewEvent::new("session.renamed", &json!({ "title": 7 })).unwrap();
+    assert_eq!(broken(tea.append(None, false, &[shape])), (0, "E8".into(), "title".into()));
+    let again =
+        NewEvent::new("session.started", &serde_json::from_str::<Value>(events[0].payload.get()).unwrap());
+    assert_eq!(broken(tea.append(None, false, &[again.unwrap()])), (0, "S1".into(), "type".into()));
+    assert_eq!(seqs(&tea), [1, 2]);
+    for event in &events[2..] {
+        tea.append(None, false, std::slice::from_ref(event)).unwrap();
+    }
+    assert_eq!(seqs(&tea).len(), events.len());
+    let extra = NewEvent::new("session.renamed", &json!({ "title": "x", "colour": "red" })).unwrap();
+    let taken = tea.append(None, false, &[extra]).unwrap();
+    assert_eq!((taken.warnings[0].rule.as_str(), taken.warnings[0].field.as_str()), ("E8", "colour"));
+}
+
+#[test]
+fn secrets_are_marked_and_the_producer_is_told_what_is_kept() {
+    let daemon = Scratch::new().start();
+    let tea = producer(&daemon, "tea");
+    tea.append(None, false, &example()[..1]).unwrap();
+    let secret = renamed("key AKIAIOSFODNN7EXAMPLE");
+    let kept = tea.append(None, false, std::slice::from_ref(&secret)).unwrap();
+    let payload = kept.events[0].payload.as_ref().unwrap().get().to_owned();
+    assert!(payload.starts_with(r#"{"title":"key [redacted:"#), "{payload}");
+    let line = tea.events(1).unwrap().next().unwrap().unwrap();
+    assert!(line.contains(&payload) && !line.contains("AKIA"), "{line}");
+    // Sent again it is the same event.
+    let id = kept.events[0].id.as_str();
+    assert!(tea.append(None, false, &[secret.with_id(id)]).unwrap().events[0].duplicate);
+}
+
+fn delta(text: &str) -> herdbook_api::events::ShownEvent {
+    let payload = json!({ "requestId": "r1", "blockIndex": 0, "text": text });
+    herdbook_api::events::ShownEvent {
+        event_type: "model.text-delta".into(),
+        payload: serde_json::value::to_raw_value(&payload).unwrap(),
+    }
+}
+
+#[test]
+fn ephemeral_events_reach_live_readers_between_the_lines_and_are_not_kept() {
+    let daemon = Scratch::new().start();
+    let tea = producer(&daemon, "tea");
+    let unknown = tea.ephemeral(&[delta("x")]).unwrap_err();
+    assert!(
+        matches!(unknown, ProducerError::Client(ClientError::Refused { status: 404, .. })),
+        "{unknown:?}"
+    );
+    let events = example();
+    tea.append(None, false, &events[..3]).unwrap();
+    let mut follow = tea.follow(2).unwrap();
+    assert_eq!(follow.next().unwrap().unwrap().event, "model.request-started");
+    assert_eq!(tea.ephemeral(&[delta("a"), delta("b")]).unwrap().shown, 2);
+    tea.append(None, false, &events[3..5]).unwrap();
+    tea.ephemeral(&[delta("c")]).unwrap();
+    let mut told = Vec::new();
+    for event in follow.take(5) {
+        let event = event.unwrap();
+        let data: Value = serde_json::from_str(&event.data).unwrap();
+        if event.id.is_empty() {
+            let mut names: Vec<&String> = data.as_object().unwrap().keys().collect();
+            names.sort();
+            assert_eq!(names, ["id", "payload", "sessionId", "ts", "type"]);
+            told.push(data["payload"]["text"].as_str().unwrap().to_owned());
+        } else {
+            assert_eq!(event.id, format!("{}-{}", data["seq"], data["id"].as_str().unwrap()));
+            told.push(event.event);
+        }
+    }
+    assert_eq!(told, ["a", "b", "model.thinking-block-completed", "model.text-block-completed", "c"]);
+    assert!(!fs::read_to_string(segment(&daemon.state, "tea")).unwrap().contains("text-delta"));
+    let wrong =
+        daemon.post("/v1/sessions/tea/ephemeral", r#"{"events":[{"type":"tool.started","payload":{}}]}"#);
+    assert_eq!(wrong.status, 400);
+}
+
+#[test]
+fn a_reader_goes_on_where_it_was_and_learns_that_the_log_lost_its_end() {
+    let scratch = Scratch::new();
+    let daemon = scratch.start();
+    let tea = producer(&daemon, "tea");
+    let events = example();
+    tea.append(None, false, &events[..5]).unwrap();
+    let ids: Vec<String> = tea.follow(0).unwrap().take(5).map(|event| event.unwrap().id).collect();
+    let rest: Vec<String> =
+        tea.follow_from(&ids[2]).unwrap().take(2).map(|event| event.unwrap().id).collect();
+    assert_eq!(rest, ids[3..]);
+    // Without a place it tells what comes.
+    let mut live = daemon.client();
+    live = live.with_timeout(crate::support::LONG);
+    let mut live = Producer::new(live, "tea").follow_from("").unwrap();
+    let (sender, first) = std::sync::mpsc::channel();
+    let waits = std::thread::spawn(move || sender.send(live.next().unwrap().unwrap().event));
+    while first.try_recv().is_err() {
+        tea.append(None, false, &[renamed("again")]).unwrap();
+    }
+    waits.join().unwrap().unwrap();
+    daemon.stop();
+    // A power cut takes the end of the log and what said that it was synced; then the log grows again.
+    let file = segment(&scratch.state(), "tea");
+    let text = fs::read_to_string(&file).unwrap();
+    let kept: usize = text.split_inclusive('\n').take(4).map(str::len).sum();
+    fs::File::options().write(true).open(&file).unwrap().set_len(kept as u64).unwrap();
+    let _ = fs::remove_file(file.with_extension("idx"));
+    let daemon = scratch.start();
+    let tea = producer(&daemon, "tea");
+    assert_eq!(tea.append(None, false, &[renamed("new")]).unwrap().last_seq, 5);
+    let told: Vec<String> =
+        tea.follow_from(&ids[4]).unwrap().take(6).map(|event| event.unwrap().event).collect();
+    assert_eq!(
+        (told[0].as_str(), told[1].as_str(), told[5].as_str()),
+        ("reset", "session.started", "session.renamed")
+    );
+    assert_eq!(tea.follow_from("nonsense").unwrap().next().unwrap().unwrap().event, "reset");
+}
+
+#[test]
+fn lines_are_told_as_they_are_written() {
+    let daemon = Scratch::new().start();
+    let tea = producer(&daemon, "tea");
+    tea.append(None, false, &example()[..1]).unwrap();
+    let mut follow = tea.follow(1).unwrap();
+    let begun = std::time::Instant::now();
+    for at in 0..20 {
+        let appended = tea.append(None, false, &[renamed(&at.to_string())]).unwrap();
+        let told = follow.next().unwrap().unwrap();
+        assert!(told.id.starts_with(&format!("{}-", appended.last_seq)), "{told:?}");
+    }
+    // A reader that only looked each second would take twice as long.
+    assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn a_reader_notices_that_another_file_is_in_the_place_of_the_one_it_read() {
+    let scratch = Scratch::new();
+    let daemon = scratch.start();
+    producer(&daemon, "tea").append(None, false, &example()[..2]).unwrap();
+    daemon.stop();
+    let daemon = scratch.start();
+    let tea = producer(&daemon, "tea");
+    let mut follow = tea.follow(0).unwrap();
+    assert_eq!(follow.next().unwrap().unwrap().event, "session.started");
+    assert_eq!(follow.next().unwrap().unwrap().event, "user.message-created");
+    let file = segment(&daemon.state, "tea");
+    let copy = file.with_extension("copy");
+    fs::copy(&file, &copy).unwrap();
+    fs::rename(&copy, &file).unwrap();
+    for title in ["x", "y"] {
+        tea.append(None, false, &[renamed(title)]).unwrap();
+        assert_eq!(follow.next().unwrap().unwrap().event, "session.renamed");
+    }
+}
+
+#[test]
+fn synced_lines_alone_are_told_to_who_asks_for_them() {
+    let daemon = Scratch::new().start();
+    let tea = producer(&daemon, "tea");
+    let written = tea.append(None, false, &example()[..1]).unwrap();
+    assert_eq!(written.ack, "synced", "a barrier");
+    let (seq, ack) = {
+        let appended = tea.append(None, false, &[renamed("x")]).unwrap();
+        (appended.last_seq, appended.ack)
+    };
+    assert_eq!((seq, ack.as_str()), (2, "written"));
+    assert_eq!(tea.append(None, true, &[renamed("y")]).unwrap().ack, "synced");
+    assert_eq!(tea.synced(3).unwrap().synced_seq, 3);
+    assert!(matches!(tea.synced(4), Err(ProducerError::WrongSeq { last_seq: 3 })));
+    tea.append(None, false, &[renamed("z")]).unwrap();
+    // Nobody asks for a sync; it comes by itself.
+    let lines = || daemon.get("/v1/sessions/tea/events?durable=1").body.matches("\"seq\":").count();
+    wait_until("a sync", || lines() == 4);
+    assert_eq!(daemon.get("/v1/sessions/tea/events?durable=2").status, 400);
+}
+
+#[test]
+fn the_policy_of_the_settings_says_when_an_append_is_answered() {
+    for (policy, acks) in [("always", ["synced", "synced"]), ("os", ["written", "written"])] {
+        let scratch = Scratch::new();
+        let folder = scratch.dir.path().to_owned();
+        let file = fs::File::create(folder.join("config.toml")).unwrap();
+        std::io::Write::write_all(&mut &file, format!("[sessions]\npolicy = \"{policy}\"\n").as_bytes())
+            .unwrap();
+        let daemon = scratch.try_start_with(|config| config.config_dir = Some(folder)).unwrap();
+        let tea = producer(&daemon, "tea");
+        let first = tea.append(None, false, &example()[..1]).unwrap().ack;
+        let second = tea.append(None, false, &[renamed("x")]).unwrap().ack;
+        assert_eq!([first.as_str(), second.as_str()], acks, "{policy}");
+        assert_eq!(tea.append(None, true, &[renamed("y")]).unwrap().ack, "synced", "{policy}");
+    }
+}
+
+#[test]
+fn a_reader_that_does_not_read_holds_nobody_up() {
+    use std::io::{BufRead, BufReader, Read, Write};
+    let daemon = Scratch::new().start();
+    let tea = producer(&daemon, "tea");
+    tea.append(None, false, &example()[..3]).unwrap();
+    let mut slow = std::os::unix::net::UnixStream::connect(&daemon.socket).unwrap();
+    let head = "GET /v1/sessions/tea/events?after=0 HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n";
+    slow.write_all(head.as_bytes()).unwrap();
+    let mut slow = BufReader::new(slow);
+    let mut line = String::new();
+    slow.read_line(&mut line).unwrap();
+    assert!(line.starts_with("HTTP/1.1 200"), "{line}");
+    // More than the memory and the socket hold: 6 MB of lines, and 2 MB of what may be lost.
+    let long = "x".repeat(100_000);
+    for at in 0..60 {
+        tea.append(None, false, &[renamed(&format!("{at} {long}"))]).unwrap();
+        if at % 3 == 0 {
+            tea.ephemeral(&[delta(&long)]).unwrap();
+        }
+    }
+    let (mut told, mut shown) = (0, 0);
+    while told < 63 {
+        line.clear();
+        assert_ne!(slow.read_line(&mut line).unwrap(), 0, "the stream ended after {told}");
+        if let Some(id) = line.strip_prefix("id: ") {
+            told += 1;
+            assert!(id.starts_with(&format!("{told}-")), "{id}");
+        }
+        shown += usize::from(line.starts_with("event: model.text-delta"));
+    }
+    assert!(shown < 20, "what is only shown is dropped first");
+    daemon.stop();
+    // The stream ends with the daemon.
+    let mut rest = [0; 4096];
+    while slow.read(&mut rest).is_ok_and(|count| count > 0) {}
+}
+
+#[test]
+fn streams_end_with_the_daemon() {
+    let daemon = Scratch::new().start();
+    let tea = producer(&daemon, "tea");
+    tea.append(None, false, &example()[..1]).unwrap();
+    let mut follow = tea.follow(0).unwrap();
+    assert_eq!(follow.next().unwrap().unwrap().event, "session.started");
+    let took = daemon.stop();
+    assert!(took < std::time::Duration::from_secs(5), "{took:?}");
+    assert!(follow.next().is_none_or(|event| event.is_err()));
+}
+
+#[test]
+fn a_damaged_log_takes_nothing_and_is_read_around() {
+    let scratch = Scratch::new();
+    let daemon = scratch.start();
+    let events = example();
+    for key in ["tea", "milk"] {
+        producer(&daemon, key).append(None, true, &events[..6]).unwrap();
+    }
+    daemon.stop();
+    let file = segment(&scratch.state(), "tea");
+    let mut bytes = fs::read(&file).unwrap();
+    let third = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(1).unwrap().0 + 1;
+    bytes[third + 200] ^= 1;
+    fs::File::create(&file).and_then(|mut file| std::io::Write::write_all(&mut file, &bytes)).unwrap();
+    let daemon = scratch.start();
+    let tea = producer(&daemon, "tea").with_patience(std::time::Duration::ZERO);
+    let refused = tea.append(None, false, &[renamed("x")]).unwrap_err();
+    let words = refused.to_string();
+    assert!(
+        matches!(refused, ProducerError::Client(ClientError::Refused { status: 409, .. })),
+        "{refused:?}"
+    );
+    assert!(
+        words.starts_with("the log of session 'tea' is damaged: 0000000001.jsonl line 3 (seq 3): "),
+        "{words}"
+    );
+    let mut lines = tea.events(0).unwrap();
+    assert!(lines.next().unwrap().is_ok() && lines.next().unwrap().is_ok());
+    match lines.next() {
+        Some(Err(ProducerError::Damaged(damaged))) => {
+            assert_eq!((damaged.corrupt.from_seq, damaged.corrupt.to_seq), (3, 3));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(lines.next().is_none(), "whoever folds must not go on");
+    let all = daemon.get("/v1/sessions/tea/events").body;
+    let named: Vec<bool> = all
+        .lines()
+        .filter(|line| line.starts_with('{'))
+        .map(|line| line.starts_with("{\"corrupt\""))
+        .collect();
+    assert_eq!(named, [false, false, true, false, false, false], "{all}");
+    let told: Vec<String> = tea.follow(1).unwrap().take(3).map(|event| event.unwrap().event).collect();
+    assert_eq!(told[..2], ["user.message-created", "damaged"]);
+    let warnings = daemon.client().status().unwrap().warnings;
+    assert!(warnings.iter().any(|warning| warning.contains("session 'tea' is damaged")), "{warnings:?}");
+    assert_eq!(producer(&daemon, "milk").append(Some(6), false, &[renamed("x")]).unwrap().last_seq, 7);
+    assert_eq!(fs::read(&file).unwrap(), bytes, "nothing was touched");
+}
+
+#[test]
+fn a_log_has_one_writer() {
+    let scratch = Scratch::new();
+    let daemon = scratch.start();
+    let tea = producer(&daemon, "tea").with_patience(std::time::Duration::ZERO);
+    tea.append(None, false, &example()[..1]).unwrap();
+    assert!(scratch.try_start().is_err(), "a second daemon");
+    tea.append(None, false, &[renamed("x")]).unwrap();
+    let sessions = Sessions::new(&scratch.state());
+    let other = sessions.open("tea", Options::of_session(1));
+    assert!(matches!(other, Err(OpenError::Locked { .. })), "another program");
+    // And the other way round: what another program has open waits for it.
+    let (log, _) = sessions.open("milk", Options::of_session(1)).unwrap();
+    let milk = producer(&daemon, "milk").with_patience(std::time::Duration::ZERO);
+    let refused = milk.append(None, false, &example()[..1]).unwrap_err();
+    assert!(
+        matches!(refused, ProducerError::Client(ClientError::Refused { status: 503, .. })),
+        "{refused:?}"
+    );
+    assert!(refused.to_string().contains("already writes here"), "{refused}");
+    drop(log);
+    milk.append(None, false, &example()[..1]).unwrap();
+    daemon.stop();
+    assert!(sessions.open("tea", Options::of_session(1)).is_ok(), "a stop closes it");
+}
+
+#[test]
+fn a_full_disk_is_told_and_waited_for() {
+    let scratch = Scratch::new();
+    let state = scratch.state();
+    let daemon =
+        DaemonChild::start_with(&state, Settings { file_bytes: Some(32 << 10), ..Settings::default() });
+    let tea = Producer::new(daemon.client(), "tea").with_patience(std::time::Duration::ZERO);
+    let mut ids = herdbook_events::UlidGenerator::new(5, None);
+    let mut event =
+        |at: u64| renamed(&format!("{at} {}", "x".repeat(3_000))).with_id(ids.generate(at).to_string());
+    tea.append(None, false, &example()[..1]).unwrap();
+    let mut taken = 1;
+    let (last, refused) = loop {
+        let event = event(taken);
+        match tea.append(None, false, std::slice::from_ref(&event)) {
+            Ok(appended) => taken = appended.last_seq,
+            Err(error) => break (event, error),
+        }
+        assert!(taken < 50, "32 KiB are never full");
+    };
+    assert!(
+        matches!(refused, ProducerError::Client(ClientError::Refused { status: 503, .. })),
+        "{refused:?}"
+    );
+    assert!(refused.to_string().ends_with("send the same again, with the same ids"), "{refused}");
+    let refused = tea.append(None, false, &[event(99)]).unwrap_err().to_string();
+    assert!(refused.starts_with("the log of session 'tea' cannot be written: "), "{refused}");
+    let warnings = daemon.client().status().unwrap().warnings;
+    assert!(warnings.iter().any(|warning| warning.starts_with("the log of session 'tea': ")), "{warnings:?}");
+    daemon.lift_limit();
+    let again = Producer::new(daemon.client(), "tea").append(None, true, &[last]).unwrap();
+    assert_eq!((again.last_seq, again.events[0].seq), (taken + 1, taken + 1));
+    assert_eq!(seqs(&tea), (1..=taken + 1).collect::<Vec<_>>());
+}
+
+#[test]
+fn more_sessions_than_are_open_at_once_are_written_in_turn() {
+    let daemon = Scratch::new().start();
+    let sessions = Sessions::new(&daemon.state);
+    let keys: Vec<String> = (0..70).map(|at| format!("s{at}")).collect();
+    for round in 1..=2 {
+        for key in &keys {
+            let event = if round == 1 { example().remove(0) } else { renamed("x") };
+            assert_eq!(producer(&daemon, key).append(None, false, &[event]).unwrap().last_seq, round);
+        }
+    }
+    let open = keys.iter().filter(|key| sessions.open(key, Options::of_session(1)).is_err()).count();
+    assert!((1..=64).contains(&open), "{open} are open");
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "what the manual shows is run as a user would")]
+fn the_example_writes_a_log_with_curl() {
+    if std::process::Command::new("curl").arg("--version").output().is_err() {
+        println!("skipped: no curl");
+        return;
+    }
+    let daemon = Scratch::new().start();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/producer/note.sh");
+    let mut command = std::process::Command::new("sh");
+    let ran = command.arg(script).arg("note").env("HERDBOOK_SOCKET", &daemon.socket).output().unwrap();
+    let (said, wrong) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+    assert!(ran.status.success(), "{said}{wrong}");
+    let lines: Vec<&str> = said.lines().filter(|line| line.starts_with("{\"v\":1,")).collect();
+    assert_eq!(
+        lines,
+        fs::read_to_string(segment(&daemon.state, "note")).unwrap().lines().collect::<Vec<_>>()
+    );
+    assert_eq!(lines.len(), 2);
 }

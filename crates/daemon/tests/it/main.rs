@@ -21,6 +21,7 @@ mod human;
 mod lifecycle;
 mod panes;
 mod processes;
+mod producers;
 mod reconcile;
 mod report;
 mod route_bench;

@@ -1,0 +1,252 @@
+//! `GET /v1/sessions/{key}/events`: the lines of a session's log, up to its end or as they come.
+//!
+//! Everything durable comes out of the files, a page at a time: a reader that is slow waits by itself, and the writer never
+//! knows. Ephemeral events come out of a small memory; who is too slow for it misses them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http_body_util::channel::{Channel, Sender};
+use serde::{Deserialize, Serialize};
+use tokio::time::{Instant, timeout};
+
+use super::events::find;
+use super::extract::{InPath, InQuery};
+use super::{Answer, App, Refusal};
+use crate::attention::parse_stream_id;
+use crate::config::stopped;
+use crate::sessions::{Entry, Item, Pages, Shown, is_there};
+
+/// So many pieces wait for a slow reader; then its task waits, and nobody else does.
+const AHEAD: usize = 4;
+/// A comment goes out after so long without an event, so that both sides notice a dead connection.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// How long a browser waits before it connects again.
+const HELLO: &str = "retry: 2000\n\n";
+/// The reader's id is not in the log: all of it follows.
+const RESET: &str = "event: reset\ndata: {}\n\n";
+/// Another program may append to a log that is not open here: so often it is looked for.
+const LOOK: Duration = Duration::from_secs(1);
+/// How often somebody who wants synced lines alone looks whether more are.
+const LOOK_SYNCED: Duration = Duration::from_millis(20);
+
+/// Query of `GET /v1/sessions/{key}/events`.
+#[derive(Deserialize)]
+pub(super) struct ReadQuery {
+    after: Option<u64>,
+    limit: Option<u64>,
+    durable: Option<u8>,
+}
+
+/// `GET /v1/sessions/{key}/events`: lines, or server-sent events where they are accepted.
+pub(super) async fn read(
+    State(app): State<Arc<App>>,
+    InPath(key): InPath<String>,
+    InQuery(query): InQuery<ReadQuery>,
+    headers: HeaderMap,
+) -> Answer {
+    let entry = find(&app, &key)?;
+    let is_durable = match query.durable {
+        None | Some(0) => false,
+        Some(1) => true,
+        Some(_) => {
+            return Err(Refusal(StatusCode::BAD_REQUEST, "invalid query: durable must be 0 or 1".to_owned()));
+        }
+    };
+    let accepted = headers.get(ACCEPT).and_then(|accepted| accepted.to_str().ok());
+    let follows = accepted.is_some_and(|accepted| accepted.contains("text/event-stream"));
+    let words = "too many read session logs at once; try again".to_owned();
+    let place = Arc::clone(&app.logs.readers)
+        .try_acquire_owned()
+        .map_err(|_| Refusal(StatusCode::SERVICE_UNAVAILABLE, words))?;
+    let last = headers.get("last-event-id").map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned());
+    let (sender, body) = Channel::<Bytes>::new(AHEAD);
+    let reader = Reader { app, entry, is_durable, sender };
+    let mut stop = reader.app.stop.clone();
+    tokio::spawn(async move {
+        let told = async {
+            // The reader has gone when its connection fails; there is nobody to tell.
+            let _ = if follows { reader.follow(last, query).await } else { reader.lines(query).await };
+        };
+        tokio::select! {
+            () = told => {}
+            () = stopped(&mut stop) => {}
+        }
+        drop(place);
+    });
+    let mut response = Response::new(Body::new(body));
+    let kind = if follows { "text/event-stream" } else { "application/x-ndjson" };
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(response)
+}
+
+/// The reader is gone.
+struct Gone;
+
+/// Somebody who reads a log.
+struct Reader {
+    app: Arc<App>,
+    entry: Arc<Entry>,
+    /// Synced lines alone, and nothing ephemeral.
+    is_durable: bool,
+    sender: Sender<Bytes>,
+}
+
+impl Reader {
+    async fn send(&mut self, text: impl Into<Bytes>) -> Result<(), Gone> {
+        self.sender.send_data(text.into()).await.map_err(|_| Gone)
+    }
+
+    /// Tells the lines up to the end of the log.
+    async fn lines(mut self, query: ReadQuery) -> Result<(), Gone> {
+        let mut pages = Pages::after(&self.entry.folder, query.after.unwrap_or(0));
+        let mut left = usize::try_from(query.limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
+        while left > 0 {
+            let up_to = self.up_to().await;
+            let (turned, items) = turn(pages, up_to).await?;
+            pages = turned;
+            if items.is_empty() {
+                break;
+            }
+            let mut text = String::new();
+            for item in items.iter().take(left) {
+                match item {
+                    Item::Line(line) => text.push_str(&line.raw),
+                    Item::Damaged(damaged) => text.push_str(&print(damaged)),
+                }
+                text.push('\n');
+            }
+            left = left.saturating_sub(items.len());
+            self.send(text).await?;
+        }
+        Ok(())
+    }
+
+    /// Tells lines and ephemeral events as they come.
+    async fn follow(mut self, last: Option<String>, query: ReadQuery) -> Result<(), Gone> {
+        // Subscribed before the first look, so that nothing falls in between.
+        let mut changed = self.entry.told.watch();
+        let mut shown = self.entry.told.now().shown;
+        self.send(HELLO).await?;
+        let mut pages = self.start(last, query.after).await?;
+        let mut said = Instant::now();
+        let mut looked_again = 0;
+        loop {
+            changed.mark_unchanged();
+            // Before the lines: each stands behind lines that are written already.
+            let live = if self.is_durable { Vec::new() } else { self.entry.shown.from(shown) };
+            let written_seq = self.entry.told.now().written_seq;
+            let up_to = self.up_to().await;
+            let (turned, items) = turn(pages, up_to).await?;
+            pages = turned;
+            if items.is_empty() && written_seq.min(up_to) > pages.seq.max(looked_again) {
+                // What is read is not what is written to: another file was put in its place (`log scrub`). Once for each
+                // seq: where it is something else, looking again changes nothing.
+                looked_again = written_seq;
+                pages = Pages::after(&self.entry.folder, pages.seq);
+                continue;
+            }
+            let mut live = live.into_iter().peekable();
+            let mut text = String::new();
+            for item in &items {
+                if let Item::Line(line) = item {
+                    while let Some(event) = live.next_if(|event| event.after_seq < line.seq) {
+                        shown = event.number + 1;
+                        push_shown(&mut text, &event);
+                    }
+                }
+                push_item(&mut text, item);
+            }
+            while let Some(event) = live.next_if(|event| items.is_empty() || event.after_seq <= pages.seq) {
+                shown = event.number + 1;
+                push_shown(&mut text, &event);
+            }
+            if !text.is_empty() {
+                self.send(text).await?;
+                said = Instant::now();
+                continue;
+            }
+            let more_is_synced_soon = up_to < self.entry.told.now().written_seq;
+            let wait = if more_is_synced_soon { LOOK_SYNCED } else { LOOK };
+            // Over or not, the next look tells.
+            let _ = timeout(wait, changed.changed()).await;
+            if said.elapsed() >= KEEP_ALIVE {
+                self.send(":\n\n").await?;
+                said = Instant::now();
+            }
+        }
+    }
+
+    /// Finds where to start: behind the last event that the reader saw, behind a seq, or with what comes.
+    async fn start(&mut self, last: Option<String>, after: Option<u64>) -> Result<Pages, Gone> {
+        let folder = self.entry.folder.clone();
+        let Some(last) = last.filter(|last| !last.is_empty()) else {
+            return blocking(move || match after {
+                Some(seq) => Pages::after(&folder, seq),
+                None => Pages::at_end(&folder),
+            })
+            .await;
+        };
+        if last == "0" {
+            return Ok(Pages::after(&folder, 0));
+        }
+        let found = blocking(move || {
+            let place = parse_stream_id(&last).filter(|(seq, id)| is_there(&folder, *seq, id));
+            (place.as_ref().map(|(seq, _)| Pages::after(&folder, *seq)), folder)
+        });
+        match found.await? {
+            (Some(pages), _) => Ok(pages),
+            (None, folder) => {
+                self.send(RESET).await?;
+                Ok(Pages::after(&folder, 0))
+            }
+        }
+    }
+
+    /// The last seq that may be told.
+    async fn up_to(&self) -> u64 {
+        if self.is_durable { self.app.logs.synced_seq(&self.entry).await } else { u64::MAX }
+    }
+}
+
+/// Reads a page on a thread that may block.
+async fn turn(mut pages: Pages, up_to: u64) -> Result<(Pages, Vec<Item>), Gone> {
+    blocking(move || {
+        let items = pages.next(up_to);
+        (pages, items)
+    })
+    .await
+}
+
+/// A panic ends this reader's stream; he comes back with his last id.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Gone> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| Gone)
+}
+
+/// Lines and types have no raw line ends.
+fn push_item(text: &mut String, item: &Item) {
+    match item {
+        Item::Line(line) => {
+            text.push_str(&format!(
+                "id: {}-{}\nevent: {}\ndata: {}\n\n",
+                line.seq, line.id, line.kind, line.raw
+            ));
+        }
+        Item::Damaged(damaged) => text.push_str(&format!("event: damaged\ndata: {}\n\n", print(damaged))),
+    }
+}
+
+fn push_shown(text: &mut String, event: &Shown) {
+    text.push_str(&format!("event: {}\ndata: {}\n\n", event.kind, event.data));
+}
+
+fn print(value: &impl Serialize) -> String {
+    // It has string keys and no failing serializers, so it always prints.
+    serde_json::to_string(value).unwrap_or_default()
+}
