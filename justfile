@@ -15,6 +15,15 @@ test:
 test-slow:
     HERDBOOK_TEST_SLOW=1 cargo test --workspace --release
 
+# Hold the store to its word for longer: the simulated disk from another seed on, every flipped bit, 200 kills: just soak [SEED]
+soak seed="0":
+    HERDBOOK_TEST_SLOW=1 HERDBOOK_TEST_SEED={{seed}} cargo test --release -p herdbook-log --test it -- model damage kills
+    HERDBOOK_TEST_SLOW=1 cargo test --release -p herdbook-daemon --test it -- slow_
+
+# Measure a session's log beside a group commit by hand: appends, opening 200 MB, memory of ids
+bench-log dir="." seconds="3":
+    cargo run --release -p herdbook-log --example session_speed -- {{dir}} {{seconds}}
+
 # Check formatting and lints, as the gate does
 lint:
     cargo fmt --all --check

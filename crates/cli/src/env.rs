@@ -27,6 +27,10 @@ pub struct Env {
     pub tmux_tmpdir: Option<OsString>,
     /// `PATH`: where `demo` finds tmux, `install` the hosts, and `up` what the daemon shall find.
     pub path: Option<OsString>,
+    /// `PAGER`: what shows a long text; `less` if unset.
+    pub pager: Option<String>,
+    /// `LESS` is set: the human's own options for `less` count, not ours.
+    pub has_less: bool,
     /// The variables that move hosts' settings folders (`CLAUDE_CONFIG_DIR`, …), as far as they are set.
     pub host_homes: Vec<(&'static str, OsString)>,
 }
@@ -47,6 +51,8 @@ impl Env {
             tmpdir: variable("TMPDIR"),
             tmux_tmpdir: variable("TMUX_TMPDIR"),
             path: variable("PATH"),
+            pager: text("PAGER"),
+            has_less: variable("LESS").is_some(),
             host_homes: HOSTS
                 .iter()
                 .filter_map(|table| table.setup.home.var)

@@ -21,6 +21,7 @@ mod life;
 mod listing;
 mod model;
 mod moment;
+mod pager;
 mod past;
 mod printer;
 mod setup;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::{self, BufWriter, IsTerminal, Stderr, Stdout, Write};
+use std::process::ChildStdin;
 
 use herdbook_redact::{clean_line, clip, tmux_job_text};
 use serde::Serialize;
@@ -121,9 +122,31 @@ impl Line {
     }
 }
 
+/// Where data goes.
+enum Out {
+    Own(Stdout),
+    Pager(ChildStdin),
+}
+
+impl Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Out::Own(out) => out.write(bytes),
+            Out::Pager(pipe) => pipe.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Out::Own(out) => out.flush(),
+            Out::Pager(pipe) => pipe.flush(),
+        }
+    }
+}
+
 /// Writes to the terminal.
 pub struct Printer {
-    out: BufWriter<Stdout>,
+    out: BufWriter<Out>,
     err: Stderr,
     out_colour: bool,
     err_colour: bool,
@@ -145,7 +168,7 @@ impl Printer {
         Printer {
             out_colour: colour && out_terminal,
             err_colour: colour && err.is_terminal(),
-            out: BufWriter::new(out),
+            out: BufWriter::new(Out::Own(out)),
             err,
             out_terminal,
             width,
@@ -260,6 +283,24 @@ impl Printer {
     /// stdout could not be written.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
+    }
+
+    /// Lets a pager read the data from here on. It shows it as the terminal would.
+    ///
+    /// # Errors
+    /// stdout could not be written.
+    pub fn divert(&mut self, pipe: ChildStdin) -> io::Result<()> {
+        self.out.flush()?;
+        self.out = BufWriter::new(Out::Pager(pipe));
+        Ok(())
+    }
+
+    /// Gives a pager the rest, closes its input, and prints to stdout again. What nobody wants to read is dropped.
+    pub fn rejoin(&mut self) {
+        let paged = std::mem::replace(&mut self.out, BufWriter::new(Out::Own(io::stdout())));
+        // Taken apart, it does not try a second time to write what nobody wants to read.
+        let (mut pipe, rest) = paged.into_parts();
+        let _ = pipe.write_all(&rest.unwrap_or_default());
     }
 
     /// Returns the columns that [`Printer::row`] cuts to, where there is a limit.

@@ -12,6 +12,7 @@
 //!
 //! Start with [`run()`], then `core` (the engine's thread), `serve` (connections), `http`.
 
+pub mod retention;
 pub mod routes;
 
 mod agents;
@@ -57,4 +58,4 @@ pub use past::{Past, PastError};
 pub use run::run;
 pub use screens::{ScreensError, own_manifest, screens_dir};
 pub use service::Service;
-pub use settings::{Settings, SettingsError};
+pub use settings::{Retention, Settings, SettingsError};

@@ -25,6 +25,9 @@ const QUIET_S: RangeInclusive<u64> = 1..=3_600;
 /// Between two looks at panes, in seconds.
 const POLL_S: RangeInclusive<u64> = 1..=60;
 
+/// Days that something is kept; 0 is no limit.
+const DAYS: RangeInclusive<u64> = 0..=36_500;
+
 /// All settings; defaults are the product's.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
@@ -32,6 +35,8 @@ pub struct Settings {
     pub detector: Detector,
     /// When appends to session logs are answered.
     pub policy: Policy,
+    /// How long what is kept.
+    pub retention: Retention,
 }
 
 /// When an append to a session's log is answered (eventlog 1.3).
@@ -67,6 +72,23 @@ impl Policy {
             Policy::Always | Policy::Barrier => options,
             Policy::Os => Options { sync_within: None, ..options },
         }
+    }
+}
+
+/// How long logs are kept, in days.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retention {
+    /// Raw payloads of hook calls in the journal; 0: for good.
+    pub journal_payload_days: u64,
+    /// Sessions, by their last event; 0: for good.
+    pub session_days: u64,
+    /// Until the log of a session is compressed, by its last event; 0: never.
+    pub compress_after_days: u64,
+}
+
+impl Default for Retention {
+    fn default() -> Retention {
+        Retention { journal_payload_days: 30, session_days: 0, compress_after_days: 14 }
     }
 }
 
@@ -117,12 +139,22 @@ struct Written {
     detector: WrittenDetector,
     #[serde(default)]
     sessions: WrittenSessions,
+    #[serde(default)]
+    retention: WrittenRetention,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenSessions {
     policy: Option<Spanned<String>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenRetention {
+    journal_payload_days: Option<Spanned<u64>>,
+    session_days: Option<Spanned<u64>>,
+    compress_after_days: Option<Spanned<u64>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -174,6 +206,27 @@ impl Settings {
         Ok(Settings {
             detector: Detector::of(written.detector)?,
             policy: written.sessions.policy.map_or(Ok(Policy::default()), policy)?,
+            retention: Retention::of(written.retention)?,
+        })
+    }
+}
+
+impl Retention {
+    fn of(written: WrittenRetention) -> Result<Retention, Fault> {
+        let normal = Retention::default();
+        let of = |name, written, normal| Ok(number(name, written, DAYS, "days")?.unwrap_or(normal));
+        Ok(Retention {
+            journal_payload_days: of(
+                "journal_payload_days",
+                written.journal_payload_days,
+                normal.journal_payload_days,
+            )?,
+            session_days: of("session_days", written.session_days, normal.session_days)?,
+            compress_after_days: of(
+                "compress_after_days",
+                written.compress_after_days,
+                normal.compress_after_days,
+            )?,
         })
     }
 }
@@ -221,10 +274,19 @@ fn seconds(
     written: Option<Spanned<u64>>,
     range: RangeInclusive<u64>,
 ) -> Result<Option<u64>, Fault> {
+    number(name, written, range, "seconds")
+}
+
+fn number(
+    name: &str,
+    written: Option<Spanned<u64>>,
+    range: RangeInclusive<u64>,
+    unit: &str,
+) -> Result<Option<u64>, Fault> {
     let Some(written) = written else { return Ok(None) };
     let place = written.span();
     let value = written.into_inner();
-    let what = || format!("{name}: must be from {} to {} seconds", range.start(), range.end());
+    let what = || format!("{name}: must be from {} to {} {unit}", range.start(), range.end());
     if range.contains(&value) { Ok(Some(value)) } else { Err((what(), place)) }
 }
 
@@ -286,6 +348,8 @@ mod tests {
             assert_eq!(settings.detector.poll, Duration::from_secs(2));
             assert_eq!(settings.detector.rules.quiet_ms, 30_000);
             assert!(settings.detector.servers.is_empty());
+            let Retention { journal_payload_days, session_days, compress_after_days } = settings.retention;
+            assert_eq!((journal_payload_days, session_days, compress_after_days), (30, 0, 14));
         }
     }
 
@@ -299,7 +363,11 @@ mod tests {
             ),
             (
                 "# mine\n\n[detectors]\n",
-                "config.toml line 3: unknown field `detectors`, expected `detector` or `sessions`",
+                "config.toml line 3: unknown field `detectors`, expected one of `detector`, `sessions`, `retention`",
+            ),
+            (
+                "[retention]\nsession_days = 36501\n",
+                "config.toml line 2: session_days: must be from 0 to 36500 days",
             ),
             ("[detector]\nquiet_s = 0\n", "config.toml line 2: quiet_s: must be from 1 to 3600 seconds"),
             ("[detector]\n\npoll_s = 61\n", "config.toml line 3: poll_s: must be from 1 to 60 seconds"),

@@ -43,6 +43,22 @@ struct Wire {
 }
 
 impl StoreFile {
+    /// Reads the file, without any lock; nothing where it is not there.
+    pub(crate) fn load(state_dir: &Path) -> Result<Option<StoreFile>, DaemonError> {
+        let path = state_dir.join(NAME);
+        let refused = |reason: String| DaemonError::StoreFile { path: path.clone(), reason };
+        let file = match open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            file => file.map_err(|error| refused(error.to_string()))?,
+        };
+        let mut bytes = Vec::new();
+        file.take(MAX_BYTES).read_to_end(&mut bytes).map_err(|error| refused(error.to_string()))?;
+        match parse(&bytes) {
+            Ok(read) => Ok(Some(read)),
+            Err(Unusable::OtherFormat(reason) | Unusable::Damaged(reason)) => Err(refused(reason)),
+        }
+    }
+
     /// Reads the file, or makes it when it is not there. A damaged one is set aside: the journal does not need it. Call it
     /// with the store's LOCK held.
     pub(crate) fn load_or_make(state_dir: &Path, wall_ms: u64) -> Result<StoreFile, DaemonError> {

@@ -1,13 +1,15 @@
 //! What a log shows at its two ends, for listings: nothing of it is read whole.
 
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use crate::cold;
+use crate::index::read_full;
 use crate::line::{self, Shape};
 use crate::reader::Reader;
 use crate::segment::segments_of;
+use crate::storage::{Folder, LogFile};
 
 /// How much of each end is read first, in bytes; more where a line is longer.
 const WINDOW_BYTES: u64 = 64 << 10;
@@ -58,10 +60,11 @@ pub fn glance(dir: &Path) -> io::Result<Glance> {
         Some(Err(_)) => found.is_damaged = true,
         None => return Ok(found),
     }
-    // An empty segment was made and not written to yet. A compressed one is not the last of a log that goes on.
+    // An empty segment was made and not written to yet.
+    let storage = Folder::new(dir);
     for segment in segments_of(&names).iter().rev() {
-        let file = File::open(dir.join(segment.file_name()))?;
-        match last_lines(&file)? {
+        let file = cold::open_segment(&storage, *segment)?.file;
+        match last_lines(&*file)? {
             End::Empty => {}
             End::Line { seq, ts_ms } => {
                 (found.last_seq, found.last_ts_ms) = (seq, ts_ms);
@@ -87,13 +90,18 @@ enum End {
 
 /// Reads the last line of a file, and where it can the one before it, whose crc it has to continue. What stands behind
 /// the last line feed may be about to be written.
-fn last_lines(file: &File) -> io::Result<End> {
-    let length = file.metadata()?.len();
+fn last_lines(file: &dyn LogFile) -> io::Result<End> {
+    let length = file.length()?;
     let mut window = WINDOW_BYTES;
     loop {
         let start = length.saturating_sub(window);
         let mut bytes = vec![0; usize::try_from(length - start).unwrap_or(usize::MAX)];
-        file.read_exact_at(&mut bytes, start)?;
+        match read_full(file, &mut bytes, start) {
+            Ok(filled) => bytes.truncate(filled),
+            // A broken frame of a compressed segment.
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => return Ok(End::Damaged),
+            Err(error) => return Err(error),
+        }
         let Some(end) = memchr::memrchr(b'\n', &bytes) else {
             if start == 0 {
                 return Ok(End::Empty);
@@ -143,6 +151,8 @@ fn is_lock_of(line: &str, (major, minor): (u32, u32), inode: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use super::*;
     use crate::line::{NewRecord, encode, first_crc, quote};
 

@@ -69,6 +69,15 @@ pub fn rewrite(folder: &Path, now_ms: u64, change: &mut Change<'_>) -> Result<Re
 /// # Errors
 /// As [`rewrite`].
 pub fn rewrite_in(storage: &Arc<dyn Storage>, change: &mut Change<'_>) -> Result<Rewritten, ClosedLogError> {
+    rewrite_noted(storage, change, &mut || Ok(()))
+}
+
+/// The same, with a word that is said before the first segment is replaced.
+pub(crate) fn rewrite_noted(
+    storage: &Arc<dyn Storage>,
+    change: &mut Change<'_>,
+    note: &mut dyn FnMut() -> io::Result<()>,
+) -> Result<Rewritten, ClosedLogError> {
     let plans = plan(&**storage, false)?;
     if let Some(damage) = plans.iter().find_map(|plan| plan.damage.clone()) {
         return Err(ClosedLogError::Damaged(damage));
@@ -78,7 +87,7 @@ pub fn rewrite_in(storage: &Arc<dyn Storage>, change: &mut Change<'_>) -> Result
     }
     let mut done = Rewritten::default();
     for plan in &plans {
-        plan.carry_out(&**storage, change, &mut done)?;
+        plan.carry_out(&**storage, change, note, &mut done)?;
     }
     Ok(done)
 }
@@ -99,7 +108,7 @@ pub fn rewrite_closed(
     for plan in plan(&*storage, true).map_err(in_folder)? {
         let is_sound = plan.damage.is_none() && !plan.is_torn && !plan.repeats;
         if is_sound && !plan.is_last && wanted(&plan.seen) {
-            plan.carry_out(&*storage, change, &mut done).map_err(in_folder)?;
+            plan.carry_out(&*storage, change, &mut || Ok(()), &mut done).map_err(in_folder)?;
         }
     }
     Ok(done)
@@ -222,6 +231,7 @@ impl Plan {
         &self,
         storage: &dyn Storage,
         change: &mut Change<'_>,
+        note: &mut dyn FnMut() -> io::Result<()>,
         done: &mut Rewritten,
     ) -> Result<(), ClosedLogError> {
         let OpenedSegment { file, is_cold } = open_segment(storage, self.segment)?;
@@ -260,6 +270,9 @@ impl Plan {
         if !self.reads_back(storage, &temp, is_cold, crc)? {
             whole.discard()?;
             return Err(ClosedLogError::NotEqual { name });
+        }
+        if done.segments.is_empty() {
+            note()?;
         }
         if !self.is_last {
             carry::keep(storage, self.segment, self.last_crc)?;

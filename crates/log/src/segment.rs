@@ -47,6 +47,12 @@ impl SegmentName {
         format!("{}.carry", self.file_name().trim_end_matches(".jsonl"))
     }
 
+    /// Returns the name under which a damaged segment is kept that was repaired; `tries` tells apart repairs within one
+    /// millisecond.
+    pub(crate) fn damaged_name(self, now_ms: u64, tries: u32) -> String {
+        self.torn_name(now_ms, tries).replace(".torn-", ".damaged-")
+    }
+
     /// Returns the name under which cut bytes are kept; `tries` tells apart cuts within one millisecond.
     pub(crate) fn torn_name(self, now_ms: u64, tries: u32) -> String {
         let stem = self.file_name();

@@ -13,6 +13,7 @@ pub(crate) struct Whole<'a> {
     file: Box<dyn LogFile>,
     temp: String,
     buffer: Vec<u8>,
+    length: u64,
 }
 
 impl<'a> Whole<'a> {
@@ -24,13 +25,19 @@ impl<'a> Whole<'a> {
             _ => {}
         }
         let file = storage.create(&temp)?;
-        Ok(Whole { storage, file, temp, buffer: Vec::new() })
+        Ok(Whole { storage, file, temp, buffer: Vec::new(), length: 0 })
     }
 
     /// Adds bytes.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.buffer.extend_from_slice(bytes);
+        self.length += bytes.len() as u64;
         if self.buffer.len() < CHUNK_BYTES { Ok(()) } else { self.flush() }
+    }
+
+    /// How many bytes were added.
+    pub(crate) fn length(&self) -> u64 {
+        self.length
     }
 
     /// Makes the bytes durable and returns the name under which they lie for now.

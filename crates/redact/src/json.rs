@@ -82,6 +82,32 @@ pub(crate) fn redact<'a>(text: &'a str, mark: &mut dyn FnMut(&mut String, &Span,
     Cow::Owned(out)
 }
 
+/// Replaces parts of the strings of `text`: those that `find` names in the raw contents of each.
+pub(crate) fn replace<'a>(
+    text: &'a str,
+    find: &mut dyn FnMut(&str) -> Vec<(usize, usize)>,
+    mark: &str,
+) -> Cow<'a, str> {
+    let bytes = text.as_bytes();
+    let mut out = String::new();
+    let (mut copied, mut at) = (0, 0);
+    while let Some(quote) = text[at..].find('"') {
+        let start = at + quote + 1;
+        let end = string_end(bytes, start);
+        for (from, to) in find(&text[start..end]) {
+            out.push_str(&text[copied..start + from]);
+            out.push_str(mark);
+            copied = start + to;
+        }
+        at = (end + 1).min(text.len());
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[copied..]);
+    Cow::Owned(out)
+}
+
 /// Offset of the quote that closes the string whose contents begin at `start`, or the end of the text.
 fn string_end(bytes: &[u8], start: usize) -> usize {
     let mut at = start;
@@ -131,7 +157,7 @@ fn read_unicode(raw: &str) -> (char, usize) {
     (char::from_u32(high).unwrap_or(char::REPLACEMENT_CHARACTER), 6)
 }
 
-fn decode(raw: &str) -> Cow<'_, str> {
+pub(crate) fn decode(raw: &str) -> Cow<'_, str> {
     let Some(first) = raw.find('\\') else { return Cow::Borrowed(raw) };
     let mut out = String::with_capacity(raw.len());
     out.push_str(&raw[..first]);
@@ -149,7 +175,7 @@ fn decode(raw: &str) -> Cow<'_, str> {
 
 /// Where spans of the decoded string lie in the raw one. Walks the string once more instead of keeping a table of
 /// offsets: secrets are rare, and strings can have many megabytes.
-fn raw_spans(raw: &str, found: &[Span]) -> Vec<(Span, usize, usize)> {
+pub(crate) fn raw_spans(raw: &str, found: &[Span]) -> Vec<(Span, usize, usize)> {
     let mut placed = Vec::with_capacity(found.len());
     let (mut raw_at, mut decoded_at) = (0, 0);
     let mut advance = |target: usize| {

@@ -18,6 +18,8 @@ mod json;
 mod names;
 mod pem;
 mod redactor;
+mod scrub;
 
 pub use clean::{clean_line, clean_text, clip, tmux_job_text, tmux_option_text};
 pub use redactor::Redactor;
+pub use scrub::Scrub;

@@ -54,13 +54,24 @@ impl Redactor {
         json::redact(text, &mut |out, span, decoded| self.push_mark(out, span, decoded))
     }
 
+    /// Returns the mark of a text that is taken out under this word.
+    pub fn mark(&self, kind: &str, text: &str) -> String {
+        let mut out = String::new();
+        self.push(&mut out, kind, text);
+        out
+    }
+
     /// Appends the mark for `text[span]` to `out`.
     fn push_mark(&self, out: &mut String, span: &Span, text: &str) {
+        self.push(out, span.kind.name, &text[span.start..span.end]);
+    }
+
+    fn push(&self, out: &mut String, kind: &str, text: &str) {
         let mut mac = self.mac.clone();
-        mac.update(&text.as_bytes()[span.start..span.end]);
+        mac.update(text.as_bytes());
         let digest = mac.finalize().into_bytes();
         out.push_str("[redacted:");
-        out.push_str(span.kind.name);
+        out.push_str(kind);
         out.push(':');
         for byte in &digest[..4] {
             // Writing to a String cannot fail.

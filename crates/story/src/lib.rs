@@ -1,5 +1,5 @@
 //! What a session log says: canonical text of payloads (CJ-1), the rules a log must keep, the model history that its
-//! events give, and what a resumed session adds.
+//! events give, what a resumed session adds, and how people read it.
 //!
 //! It folds lines that are handed to it. It never reads a clock, a file or the environment, and it never guesses: where
 //! a log does not say what the model saw, there is a refusal with the place.
@@ -13,6 +13,7 @@ pub mod line;
 mod print;
 pub mod reference;
 pub mod resume;
+pub mod tell;
 pub mod template;
 
 pub use canonical::canonical;
@@ -20,4 +21,5 @@ pub use check::{Checker, Finding, Level, Options, Profile, Rule, Standing};
 pub use history::{History, Refusal};
 pub use line::{Line, Unreadable};
 pub use resume::{CannotResume, Offer, resume};
+pub use tell::{Teller, Telling};
 pub use template::Templates;

@@ -17,6 +17,8 @@ pub struct Line {
     pub id: String,
     /// Its place in the log, from 1.
     pub seq: u64,
+    /// Unix milliseconds at which it happened; nothing where that is no such number.
+    pub ts_ms: Option<u64>,
     /// The name of its type.
     pub event_type: String,
     /// Its payload as it came.
@@ -53,6 +55,7 @@ impl Line {
             v: members.read_as("v").ok_or_else(|| missing("v"))?,
             id: members.read_as("id").ok_or_else(|| missing("id"))?,
             seq: members.read_as("seq").ok_or_else(|| missing("seq"))?,
+            ts_ms: members.read_as("ts"),
             event_type: members.read_as("type").ok_or_else(|| missing("type"))?,
             payload: members.get("payload").ok_or_else(|| missing("payload"))?.to_owned(),
         })

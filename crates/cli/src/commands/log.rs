@@ -8,7 +8,10 @@ mod lines;
 mod listing;
 mod ls;
 mod replay;
+mod show;
+mod tail;
 mod target;
+mod told;
 
 use clap::Subcommand;
 
@@ -33,6 +36,8 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Ls(ls::Args),
+    Show(show::Args),
+    Tail(tail::Args),
     Check(check::Args),
     Replay(replay::Args),
     Export(export::Args),
@@ -47,6 +52,8 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     let Some(verb) = &args.verb else { return listing::run(args.json, false, context) };
     match verb {
         Verb::Ls(args) => ls::run(args, context),
+        Verb::Show(args) => show::run(args, context),
+        Verb::Tail(args) => tail::run(args, context),
         Verb::Check(args) => check::run(args, context),
         Verb::Replay(args) => replay::run(args, context),
         Verb::Export(args) => export::run(args, context),

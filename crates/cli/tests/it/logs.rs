@@ -2,6 +2,7 @@
 
 mod import;
 mod keys;
+mod show;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};

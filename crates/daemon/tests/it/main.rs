@@ -24,6 +24,7 @@ mod processes;
 mod producers;
 mod reconcile;
 mod report;
+mod retention;
 mod route_bench;
 mod route_faults;
 mod route_files;

@@ -17,4 +17,6 @@ mod rules;
 #[cfg(test)]
 mod shared;
 #[cfg(test)]
+mod tell;
+#[cfg(test)]
 mod writer;

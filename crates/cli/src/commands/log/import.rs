@@ -27,6 +27,7 @@ use crate::text::counted;
 /// to E8; breaches of other rules are told. Importing the same file again changes nothing, and goes on where an import was
 /// broken off. Secrets in it stay in it.
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
 pub struct Args {
     /// The log, a file; - for stdin
     file: PathBuf,
@@ -46,6 +47,11 @@ enum Profile {
     /// Another harness, with tools of other names; rules about steps that it does not tell only warn
     Imported,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  herdbook log import run.jsonl --as run-1             its log is read by that key from now on
+  herdbook log export run-1 --profile khaelor > back   what was imported, byte for byte";
 
 /// How many records, and about how many bytes, are appended at once.
 const BATCH_RECORDS: usize = 512;

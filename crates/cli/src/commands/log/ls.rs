@@ -96,7 +96,7 @@ fn push_number(rows: &mut Vec<u8>, mut number: u64) {
 }
 
 /// Reads the three members of a line that is spelled in another way than ours.
-fn slowly(line: &[u8]) -> Result<(u64, String, String), String> {
+pub fn slowly(line: &[u8]) -> Result<(u64, String, String), String> {
     let text = std::str::from_utf8(line).map_err(|error| format!("is no UTF-8: {error}"))?;
     let text = herdbook_events::replace_lone_surrogates(text);
     let members = Members::read(&text).map_err(|error| format!("is no JSON object: {error}"))?;

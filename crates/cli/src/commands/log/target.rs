@@ -67,6 +67,20 @@ impl Target {
             Target::Folder { path, .. } => Ok(Lines::of_log(Reader::open(path))),
         }
     }
+
+    /// Returns the last seq of a session's log, nothing for a file.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn last_seq(&self) -> Result<Option<u64>, Problem> {
+        match self {
+            Target::File(_) => Ok(None),
+            Target::Folder { path, .. } => {
+                let unread = |source| Problem::File { what: "read", path: path.clone(), source };
+                Ok(Some(glance(path).map_err(unread)?.last_seq))
+            }
+        }
+    }
 }
 
 /// Returns the sessions of this environment's state folder.

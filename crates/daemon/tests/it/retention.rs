@@ -1,0 +1,127 @@
+//! What happens to old sessions.
+
+use std::fs;
+use std::path::Path;
+
+use herdbook_daemon::Retention;
+use herdbook_daemon::retention::{Keeper, Round, hold};
+use herdbook_log::{Durability, NewRecord, Options, Reader, SessionLog, Sessions};
+
+const DAY_MS: u64 = 24 * 3600 * 1000;
+/// 2026-01-01T00:00:00Z.
+const START_MS: u64 = 1_767_225_600_000;
+
+fn append(log: &mut SessionLog, number: u64, ts_ms: u64, kind: &str, payload: &str) {
+    let record = NewRecord {
+        id: format!("01KDWS62XR{number:016}"),
+        ts_ms,
+        kind: kind.to_owned(),
+        payload: payload.to_owned(),
+    };
+    let (sender, answer) = std::sync::mpsc::channel();
+    log.append(vec![record], Durability::Synced, move |done| drop(sender.send(done)));
+    answer.recv().unwrap().unwrap();
+}
+
+/// A session that started the others and whose last event is so many days after the start.
+fn session(sessions: &Sessions, key: &str, last_day: u64, started: &[&str]) {
+    let (mut log, _) = sessions.open(key, Options::of_session(START_MS)).unwrap();
+    append(&mut log, 1, START_MS, "session.started", "{}");
+    for (number, child) in (2..).zip(started) {
+        let payload = format!(r#"{{"childSessionId":"{child}"}}"#);
+        append(&mut log, number, START_MS, "subtask.created", &payload);
+    }
+    append(&mut log, 99, START_MS + last_day * DAY_MS, "note", "{}");
+    log.close();
+}
+
+fn round(keeper: &mut Keeper, state: &Path, rules: Retention, day: u64) -> Round {
+    keeper.round(state, rules, START_MS + day * DAY_MS, &mut || true)
+}
+
+fn left(sessions: &Sessions, keys: &[&str]) -> Vec<String> {
+    keys.iter().filter(|key| sessions.has(key)).map(|key| (*key).to_owned()).collect()
+}
+
+const KEEP: Retention = Retention { journal_payload_days: 0, session_days: 0, compress_after_days: 0 };
+
+#[test]
+fn sessions_are_compressed_some_days_after_their_last_event() {
+    let state = tempfile::tempdir().unwrap();
+    let sessions = Sessions::new(state.path());
+    session(&sessions, "old", 0, &[]);
+    session(&sessions, "new", 10, &[]);
+    let rules = Retention { compress_after_days: 14, ..KEEP };
+    let mut keeper = Keeper::default();
+    assert_eq!(round(&mut keeper, state.path(), rules, 13), Round::default());
+    assert_eq!(round(&mut keeper, state.path(), KEEP, 500), Round::default());
+    // Not while somebody writes to it.
+    let (log, _) = sessions.open("old", Options::of_session(START_MS)).unwrap();
+    assert_eq!(round(&mut keeper, state.path(), rules, 14).compressed, 0);
+    log.close();
+    drop(log);
+    assert_eq!(round(&mut keeper, state.path(), rules, 14), Round { compressed: 1, ..Round::default() });
+    assert_eq!(round(&mut keeper, state.path(), rules, 14), Round::default());
+    assert!(sessions.folder("old").join("0000000001.jsonl.zst").exists());
+    assert!(sessions.folder("new").join("0000000001.jsonl").exists());
+    assert_eq!(Reader::open(&sessions.folder("old")).filter_map(Result::ok).count(), 2);
+}
+
+#[test]
+fn old_sessions_are_deleted_whole_with_those_they_started() {
+    let state = tempfile::tempdir().unwrap();
+    let sessions = Sessions::new(state.path());
+    session(&sessions, "alone", 0, &[]);
+    session(&sessions, "parent", 0, &["child", "nobody"]);
+    session(&sessions, "child", 5, &["grandchild"]);
+    session(&sessions, "grandchild", 2, &[]);
+    session(&sessions, "held", 0, &[]);
+    hold(&sessions.folder("held"), true).unwrap();
+    let keys = ["alone", "parent", "child", "grandchild", "held"];
+    let rules = Retention { session_days: 100, ..KEEP };
+    let mut keeper = Keeper::default();
+    assert_eq!(round(&mut keeper, state.path(), rules, 99), Round::default());
+    // The child had its last event on day 5: the family stays until day 105.
+    assert_eq!(round(&mut keeper, state.path(), rules, 104).deleted, 1);
+    assert_eq!(left(&sessions, &keys), ["parent", "child", "grandchild", "held"]);
+    let (log, _) = sessions.open("grandchild", Options::of_session(START_MS)).unwrap();
+    assert_eq!(round(&mut keeper, state.path(), rules, 105).deleted, 0);
+    log.close();
+    drop(log);
+    assert_eq!(round(&mut keeper, state.path(), rules, 105).deleted, 3);
+    assert_eq!(left(&sessions, &keys), ["held"]);
+    assert!(
+        hold(&sessions.folder("held"), false).unwrap() && !hold(&sessions.folder("held"), false).unwrap()
+    );
+    assert_eq!(round(&mut keeper, state.path(), rules, 105).deleted, 1);
+    assert!(left(&sessions, &keys).is_empty() && !state.path().join("deleted/x").exists());
+
+    let told = fs::read_to_string(state.path().join("retention.jsonl")).unwrap();
+    let told: Vec<serde_json::Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let sessions: Vec<&str> = told.iter().filter_map(|line| line["session"].as_str()).collect();
+    assert_eq!(sessions, ["alone", "grandchild", "child", "parent", "held"]);
+    let first = &told[0];
+    assert_eq!(
+        (&first["what"], &first["lastSeq"], &first["sessionDays"]),
+        (&"deleted".into(), &2.into(), &100.into())
+    );
+    assert_eq!(first["at"], START_MS + 104 * DAY_MS);
+    assert_eq!(first["lastTs"], START_MS);
+}
+
+#[test]
+fn a_round_ends_when_it_is_told_to() {
+    let state = tempfile::tempdir().unwrap();
+    let sessions = Sessions::new(state.path());
+    for key in ["a", "b", "c"] {
+        session(&sessions, key, 0, &[]);
+    }
+    let rules = Retention { compress_after_days: 1, ..KEEP };
+    let mut asked = 0;
+    let mut twice = || {
+        asked += 1;
+        asked <= 2
+    };
+    let done = Keeper::default().round(state.path(), rules, START_MS + 2 * DAY_MS, &mut twice);
+    assert_eq!(done, Round { compressed: 2, ..Round::default() });
+}

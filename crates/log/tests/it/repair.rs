@@ -1,0 +1,204 @@
+//! Damaged logs: what a compressed copy gives back, and how a session goes on under a new key.
+
+#![expect(clippy::disallowed_methods, reason = "a test's own files")]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use herdbook_log::{
+    Durability, NewRecord, Options, Reader, RepairError, Sessions, Storage, compress, continue_as, look,
+    repair, repair_in,
+};
+
+use crate::disk::{Disk, Random};
+use crate::support::{NOW_MS, read_all, record, seqs};
+
+const SEGMENT: &str = "0000000001.jsonl";
+
+/// Sessions with the log of `s-1`: six lines, three a segment, and the plain first segment beside its compressed copy.
+fn sessions(state: &Path) -> Sessions {
+    let sessions = Sessions::new(state);
+    let options = Options { segment_bytes: 450, ..Options::of_session(NOW_MS) };
+    let (mut log, _) = sessions.open("s-1", options).unwrap();
+    for number in 1..=6 {
+        append(&mut log, record(number));
+    }
+    log.close();
+    drop(log);
+    let folder = sessions.folder("s-1");
+    let plain = std::fs::read(folder.join(SEGMENT)).unwrap();
+    compress(&folder, NOW_MS).unwrap();
+    std::fs::write(folder.join(SEGMENT), plain).unwrap();
+    sessions
+}
+
+fn append(log: &mut herdbook_log::SessionLog, record: NewRecord) {
+    let (sender, answer) = std::sync::mpsc::channel();
+    log.append(vec![record], Durability::Synced, move |done| drop(sender.send(done)));
+    answer.recv().unwrap().unwrap();
+}
+
+fn lines(text: &[u8]) -> Vec<Vec<u8>> {
+    text.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()
+}
+
+#[test]
+fn damaged_lines_are_taken_from_the_copy_and_the_damaged_bytes_are_kept() {
+    let state = tempfile::tempdir().unwrap();
+    let sessions = sessions(state.path());
+    let folder = sessions.folder("s-1");
+    let path = folder.join(SEGMENT);
+    let whole = std::fs::read(&path).unwrap();
+    let [first, second, third] = &lines(&whole)[..] else { panic!("three lines") };
+    let flipped = |at: usize| {
+        let mut line = second.clone();
+        line[at] ^= 1;
+        line
+    };
+    for (what, damaged, from_copy) in [
+        ("a flipped bit in the payload", [first.clone(), flipped(120), third.clone()].concat(), 1),
+        ("a flipped bit in the seq", [first.clone(), flipped(75), third.clone()].concat(), 1),
+        ("a flipped bit in the crc", [first.clone(), flipped(second.len() - 5), third.clone()].concat(), 1),
+        ("a lost line", [first.clone(), third.clone()].concat(), 1),
+        ("zero bytes", [first.clone(), vec![0; second.len() + third.len()]].concat(), 2),
+        ("a line put in", [first.clone(), third.clone(), second.clone(), third.clone()].concat(), 0),
+    ] {
+        std::fs::write(&path, &damaged).unwrap();
+        let found = look(&folder).unwrap();
+        assert_eq!((found.readable_to, found.mended.len()), (1, 1), "{what}");
+        assert_eq!((found.mended[0].lines, &found.mended[0].kept), (from_copy, &None), "{what}");
+        assert!(std::fs::read(&path).unwrap() == damaged, "a look changes nothing");
+        let done = repair(&folder, NOW_MS).unwrap();
+        assert_eq!((done.damage, done.left), (found.damage, vec![]), "{what}");
+        assert!(std::fs::read(&path).unwrap() == whole, "{what}");
+        let kept = done.mended[0].kept.clone().unwrap();
+        assert!(kept.starts_with("0000000001.damaged-1767225603000"), "{kept}");
+        assert!(std::fs::read(folder.join(kept)).unwrap() == damaged, "{what}");
+        assert_eq!(repair(&folder, NOW_MS).unwrap().mended, []);
+        assert_eq!(sessions.open("s-1", Options::of_session(NOW_MS)).unwrap().1.last_seq, 6, "{what}");
+    }
+}
+
+#[test]
+fn a_copy_that_does_not_have_all_gives_nothing_back() {
+    let state = tempfile::tempdir().unwrap();
+    let sessions = sessions(state.path());
+    let folder = sessions.folder("s-1");
+    let path = folder.join(SEGMENT);
+    let whole = std::fs::read(&path).unwrap();
+    let parts = lines(&whole);
+    let copy = |text: &[u8]| {
+        std::fs::write(folder.join("0000000001.jsonl.zst"), zstd::bulk::compress(text, 3).unwrap()).unwrap();
+    };
+    // The second line is damaged in both; then the copy ends before it; then it is another log's.
+    let mut damaged = whole.clone();
+    damaged[parts[0].len() + 120] ^= 1;
+    let other = String::from_utf8(whole.clone()).unwrap().replace("s-1", "s-2");
+    for text in [&damaged[..], &parts[0], other.as_bytes()] {
+        copy(text);
+        std::fs::write(&path, &damaged).unwrap();
+        let done = repair(&folder, NOW_MS).unwrap();
+        assert_eq!((done.mended.len(), done.left.len()), (0, 1));
+        assert!(std::fs::read(&path).unwrap() == damaged);
+    }
+    // Damage behind the end of the copy, in the last segment.
+    std::fs::write(&path, &whole).unwrap();
+    let last = folder.join("0000000004.jsonl");
+    let packed = std::fs::read(folder.join("0000000004.jsonl.zst")).unwrap();
+    let text = zstd::bulk::decompress(&packed, 1 << 20).unwrap();
+    let parts = lines(&text);
+    let cut = zstd::bulk::compress(&parts[..2].concat(), 3).unwrap();
+    std::fs::write(folder.join("0000000004.jsonl.zst"), cut).unwrap();
+    std::fs::write(&last, [&parts[0][..], b"?\n", &parts[2][..].replace(b"\"n\":6", b"\"n\":7")].concat())
+        .unwrap();
+    assert_eq!(repair(&folder, NOW_MS).unwrap().mended, []);
+    std::fs::write(&last, [&parts[0][..], b"?\n", &parts[2][..]].concat()).unwrap();
+    assert_eq!(repair(&folder, NOW_MS).unwrap().mended[0].lines, 1);
+    assert_eq!(seqs(&read_all(&mut Reader::open(&folder)).0), [1, 2, 3, 4, 5, 6]);
+}
+
+/// Bytes with one part replaced by another.
+trait Replace {
+    fn replace(&self, from: &[u8], to: &[u8]) -> Vec<u8>;
+}
+
+impl Replace for [u8] {
+    fn replace(&self, from: &[u8], to: &[u8]) -> Vec<u8> {
+        let text = String::from_utf8(self.to_vec()).unwrap();
+        text.replacen(std::str::from_utf8(from).unwrap(), std::str::from_utf8(to).unwrap(), 1).into_bytes()
+    }
+}
+
+#[test]
+fn a_crash_at_any_step_of_a_repair_loses_no_line() {
+    let state = tempfile::tempdir().unwrap();
+    let folder = sessions(state.path()).folder("s-1");
+    let mut damaged = std::fs::read(folder.join(SEGMENT)).unwrap();
+    damaged[300] ^= 1;
+    let mut steps = 0;
+    loop {
+        for seed in 0..8 {
+            let disk = Disk::new();
+            for name in ["0000000001.jsonl.zst", "0000000004.jsonl.zst"] {
+                disk.put(name, &std::fs::read(folder.join(name)).unwrap());
+            }
+            disk.put(SEGMENT, &damaged);
+            disk.set(|faults| faults.steps = Some(steps));
+            let storage: Arc<dyn Storage> = Arc::new(disk.clone());
+            let done = repair_in(&storage, NOW_MS);
+            let after = if seed == 0 { disk.kill() } else { disk.crash(&mut Random(seed)) };
+            let storage: Arc<dyn Storage> = Arc::new(after.clone());
+            let (lines, damage) = read_all(&mut Reader::with_storage(Arc::clone(&storage)));
+            assert!(lines.len() == 6 && damage.is_empty() || lines.len() == 5, "step {steps}, seed {seed}");
+            assert_eq!(repair_in(&storage, NOW_MS).unwrap().left, []);
+            assert_eq!(seqs(&read_all(&mut Reader::with_storage(storage)).0), [1, 2, 3, 4, 5, 6]);
+            let kept = after.names().into_iter().find(|name| name.starts_with("0000000001.damaged-"));
+            let kept = kept.filter(|name| !name.ends_with(".tmp")).and_then(|name| after.content(&name));
+            assert!(kept == Some(damaged.clone()), "step {steps}, seed {seed}");
+            if seed == 0 && done.is_ok() {
+                assert!(steps > 8, "{steps} steps are too few");
+                return;
+            }
+        }
+        steps += 1;
+    }
+}
+
+#[test]
+fn a_session_goes_on_under_a_new_key_with_what_can_be_read() {
+    let state = tempfile::tempdir().unwrap();
+    let sessions = sessions(state.path());
+    let folder = sessions.folder("s-1");
+    let refused = continue_as(&sessions, "s-1", "s-2", NOW_MS);
+    assert!(matches!(refused, Err(RepairError::NotDamaged { key }) if key == "s-1"));
+    std::fs::remove_file(folder.join("0000000004.jsonl.zst")).unwrap();
+    let packed = std::fs::read(folder.join("0000000001.jsonl.zst")).unwrap();
+    std::fs::remove_file(folder.join("0000000001.jsonl.zst")).unwrap();
+    let damaged = zstd::bulk::decompress(&packed, 1 << 20).unwrap().replace(b"\"n\":3", b"\"n\":7");
+    std::fs::write(folder.join(SEGMENT), &damaged).unwrap();
+    let before = std::fs::read_dir(&folder).unwrap().count();
+
+    assert_eq!(continue_as(&sessions, "s-1", "s-2", NOW_MS).unwrap().to_seq, 2);
+    let (old, new) = (sessions.folder("s-1"), sessions.folder("s-2"));
+    let (lines, damage) = read_all(&mut Reader::open(&new));
+    assert_eq!(damage, []);
+    for (new, old) in lines.iter().zip(read_all(&mut Reader::open(&old)).0) {
+        assert_eq!((new.seq, &new.id, new.ts_ms, &new.payload), (old.seq, &old.id, old.ts_ms, &old.payload));
+        assert!(new.raw.contains(r#""sessionId":"s-2","seq":"#));
+    }
+    assert_eq!(seqs(&lines), [1, 2]);
+    let link = std::fs::read_to_string(new.join("link.json")).unwrap();
+    assert_eq!(
+        link,
+        "{\"continues\":\"s-1\",\"toSeq\":2,\"damage\":\"0000000001.jsonl line 3 (seq 3): the checksum does not fit\"}\n"
+    );
+    assert!(std::fs::read(folder.join(SEGMENT)).unwrap() == damaged);
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), before);
+    // Again, as after a crash: it is done. Another session is not written into.
+    assert_eq!(continue_as(&sessions, "s-1", "s-2", NOW_MS).unwrap().to_seq, 2);
+    let (mut log, _) = sessions.open("s-3", Options::of_session(NOW_MS)).unwrap();
+    append(&mut log, record(1));
+    log.close();
+    let refused = continue_as(&sessions, "s-1", "s-3", NOW_MS);
+    assert!(matches!(refused, Err(RepairError::Taken { key }) if key == "s-3"));
+}

@@ -1,0 +1,173 @@
+//! Taking one known secret out of what is kept already.
+
+use std::borrow::Cow;
+
+use crate::find::{Kind, Span, merge};
+use crate::json::{decode, raw_spans, replace};
+use crate::redactor::Redactor;
+
+/// The word in the marks that a scrub leaves.
+const KIND: &str = "scrubbed";
+/// A shorter text stands in too many places where it is no secret.
+const MIN_BYTES: usize = 6;
+/// How deep JSON is looked into that stands in a string of JSON.
+const DEPTH: usize = 4;
+
+/// One secret, and the mark that takes its place.
+#[derive(Clone, Debug)]
+pub struct Scrub {
+    secret: String,
+    mark: String,
+}
+
+impl Scrub {
+    /// Takes the secret; nothing where it is shorter than 6 bytes, since then it is in too much that is none.
+    pub fn new(redactor: &Redactor, secret: &str) -> Option<Scrub> {
+        let mark = redactor.mark(KIND, secret);
+        (secret.len() >= MIN_BYTES).then(|| Scrub { secret: secret.to_owned(), mark })
+    }
+
+    /// The mark: `[redacted:scrubbed:<8 hex>]`.
+    pub fn mark(&self) -> &str {
+        &self.mark
+    }
+
+    /// Replaces the secret in the strings of a JSON text, however its characters are escaped there, also in JSON that
+    /// stands in a string. All other bytes stay as they are; valid JSON stays valid. A number that is the secret stays:
+    /// [`Scrub::is_left`].
+    pub fn json<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        replace(text, &mut |raw| self.spans(raw, DEPTH), &self.mark)
+    }
+
+    /// Replaces the secret in bytes of any kind, as it stands and as JSON writes it; nothing where it is not in them.
+    pub fn bytes(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let mut found = None;
+        let mut form = self.secret.clone();
+        for _ in 0..DEPTH {
+            let now: &[u8] = found.as_deref().unwrap_or(bytes);
+            if memmem(now, form.as_bytes()).is_some() {
+                found = Some(self.replaced(now, form.as_bytes()));
+            }
+            let escaped = escape(&form);
+            if escaped == form {
+                break;
+            }
+            form = escaped;
+        }
+        found
+    }
+
+    /// True when the text still has the secret, letter for letter.
+    pub fn is_left(&self, text: &str) -> bool {
+        text.contains(&self.secret)
+    }
+
+    fn replaced(&self, bytes: &[u8], form: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(bytes.len());
+        let mut rest = bytes;
+        while let Some(at) = memmem(rest, form) {
+            out.extend_from_slice(&rest[..at]);
+            out.extend_from_slice(self.mark.as_bytes());
+            rest = &rest[at + form.len()..];
+        }
+        out.extend_from_slice(rest);
+        out
+    }
+
+    /// Where the secret stands in the raw contents of a string.
+    fn spans(&self, raw: &str, depth: usize) -> Vec<(usize, usize)> {
+        let decoded = decode(raw);
+        let kind = Kind::context(KIND);
+        let found = decoded.match_indices(&self.secret);
+        let mut spans: Vec<Span> =
+            found.map(|(start, text)| Span { start, end: start + text.len(), kind }).collect();
+        // What has no escapes reads the same the next time.
+        if depth > 1 && decoded.contains('\\') && decoded != raw {
+            let inner = self.spans(&decoded, depth - 1).into_iter();
+            spans.extend(inner.map(|(start, end)| Span { start, end, kind }));
+        }
+        let spans = merge(spans);
+        raw_spans(raw, &spans).into_iter().map(|(_, start, end)| (start, end)).collect()
+    }
+}
+
+fn memmem(bytes: &[u8], form: &[u8]) -> Option<usize> {
+    let first = *form.first()?;
+    let mut from = 0;
+    loop {
+        let at = from + bytes.get(from..)?.iter().position(|byte| *byte == first)?;
+        if bytes[at..].starts_with(form) {
+            return Some(at);
+        }
+        from = at + 1;
+    }
+}
+
+/// As JSON writes it in a string.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '"' => escaped.push_str("\\\""),
+            '\\' => escaped.push_str("\\\\"),
+            '\n' => escaped.push_str("\\n"),
+            '\r' => escaped.push_str("\\r"),
+            '\t' => escaped.push_str("\\t"),
+            control if control < ' ' => escaped.push_str(&format!("\\u{:04x}", u32::from(control))),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scrub(secret: &str) -> Scrub {
+        Scrub::new(&Redactor::new(&[7; 32]), secret).unwrap()
+    }
+
+    #[test]
+    fn a_secret_is_found_however_it_is_escaped() {
+        let scrub = scrub("pass\"wörd\n1");
+        let mark = scrub.mark().to_owned();
+        assert!(mark.starts_with("[redacted:scrubbed:") && mark.len() == 28, "{mark}");
+        for (before, after) in [
+            (r#"{"a":"pass\"wörd\n1"}"#, r#"{"a":"MARK"}"#.to_owned()),
+            (r#"{"a":"x pass\"w\u00f6rd\u000a1 y","n":1.50}"#, r#"{"a":"x MARK y","n":1.50}"#.to_owned()),
+            (r#"{"pass\"wörd\n1":["\u0070ass\"wörd\n1"]}"#, r#"{"MARK":["MARK"]}"#.to_owned()),
+            // In JSON inside a string, once and twice.
+            (r#"{"a":"{\"b\":\"pass\\\"wörd\\n1\"}"}"#, r#"{"a":"{\"b\":\"MARK\"}"}"#.to_owned()),
+            (
+                r#"{"a":"{\"b\":\"{\\\"c\\\":\\\"pass\\\\\\\"w\\\\u00f6rd\\\\n1\\\"}\"}"}"#,
+                r#"{"a":"{\"b\":\"{\\\"c\\\":\\\"MARK\\\"}\"}"}"#.to_owned(),
+            ),
+        ] {
+            let scrubbed = scrub.json(before);
+            assert_eq!(scrubbed, after.replace("MARK", &mark), "{before}");
+            serde_json::from_str::<serde_json::Value>(&scrubbed).unwrap();
+            assert!(matches!(scrub.json(&scrubbed), Cow::Borrowed(_)));
+        }
+        let other = r#"{"a":"pass'wörd\n1 pass\"wörd 1","b":[true,null,"\ud800"]}"#;
+        assert!(matches!(scrub.json(other), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn bytes_lose_it_too_and_a_number_is_owned_up_to() {
+        let tab = scrub("tab\there");
+        let found = tab.bytes(b"\xff tab\there tab\\there \x00 tab\\\\there").unwrap();
+        let mark = tab.mark().as_bytes();
+        assert_eq!(found, [b"\xff ", mark, b" ", mark, b" \x00 ", mark].concat());
+        assert_eq!(tab.bytes(&found), None);
+        let number = scrub("123456");
+        let text = number.json(r#"{"a":123456,"b":"no 123456"}"#);
+        assert_eq!(text, format!(r#"{{"a":123456,"b":"no {}"}}"#, number.mark()));
+        assert!(number.is_left(&text));
+    }
+
+    #[test]
+    fn a_text_that_is_in_everything_is_no_secret() {
+        assert!(Scrub::new(&Redactor::new(&[7; 32]), "short").is_none());
+    }
+}
