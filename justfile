@@ -54,6 +54,10 @@ bench-routes shared=env("HERDBOOK_SHARED", "../shared") runs="400":
 bench-projection shared=env("HERDBOOK_SHARED", "../shared"):
     benches/projection.sh {{shared}}
 
+# Measure reading and writing session logs beside wc, duckdb, jq and the group commit of fsyncbench, as ratios
+bench-log shared=env("HERDBOOK_SHARED", "../shared") runs="7":
+    benches/log.sh {{shared}} {{runs}}
+
 # Play real clients and count seconds of wrong state, for each source that could know: just truth [SCENARIO...]
 truth *scenarios="--all":
     crates/truth/run.sh "${HERDBOOK_SHARED:-../shared}" {{scenarios}}
