@@ -15,11 +15,6 @@ test:
 test-slow:
     HERDBOOK_TEST_SLOW=1 cargo test --workspace --release
 
-# Hold the store to its word for longer: the simulated disk from another seed on, every flipped bit, 200 kills: just soak [SEED]
-soak seed="0":
-    HERDBOOK_TEST_SLOW=1 HERDBOOK_TEST_SEED={{seed}} cargo test --release -p herdbook-log --test it -- model damage kills
-    HERDBOOK_TEST_SLOW=1 cargo test --release -p herdbook-daemon --test it -- slow_
-
 # Measure a session's log beside a group commit by hand: appends, opening 200 MB, memory of ids
 bench-log dir="." seconds="3":
     cargo run --release -p herdbook-log --example session_speed -- {{dir}} {{seconds}}
@@ -58,6 +53,10 @@ bench-routes shared=env("HERDBOOK_SHARED", "../shared") runs="400":
 # Measure projection beside node and bun, as ratios
 bench-projection shared=env("HERDBOOK_SHARED", "../shared"):
     benches/projection.sh {{shared}}
+
+# Measure reading and writing session logs beside wc, duckdb, jq and the group commit of fsyncbench, as ratios
+bench-log shared=env("HERDBOOK_SHARED", "../shared") runs="7":
+    benches/log.sh {{shared}} {{runs}}
 
 # Play real clients and count seconds of wrong state, for each source that could know: just truth [SCENARIO...]
 truth *scenarios="--all":
@@ -99,7 +98,12 @@ fuzz target="all" seconds="30":
     fuzz/run.sh {{target}} {{seconds}}
 
 # The long tests, one after the other; each is a recipe of its own
-soak: soak-fuzz
+soak: soak-store soak-fuzz
+
+# Hold the store to its word for longer: the simulated disk from another seed on, every flipped bit, 200 kills: just soak-store [SEED]
+soak-store seed="0":
+    HERDBOOK_TEST_SLOW=1 HERDBOOK_TEST_SEED={{seed}} cargo test --release -p herdbook-log --test it -- model damage kills
+    HERDBOOK_TEST_SLOW=1 cargo test --release -p herdbook-daemon --test it -- slow_
 
 # Fuzz each target for ten minutes
 soak-fuzz:

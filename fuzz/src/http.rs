@@ -2,7 +2,8 @@
 //! new engine makes of what was written.
 //!
 //! The input holds requests, `%%` alone on a line between them. The first line of each is its path; the rest its body.
-//! `/event/normalized`, `/event`, `/v1/status` and `/v1/hooks/HOST?event=NAME` are known; `/tick` lets a minute go by.
+//! `/event/normalized`, `/event`, `/v1/status`, `/v1/hooks/HOST?event=NAME`, `/v1/sessions/s-1/events` and
+//! `/v1/sessions/s-1/ephemeral` are known; `/tick` lets a minute go by.
 
 use herdbook_engine::record::{KINDS, Record, RecordView};
 use herdbook_engine::view::{QueueEntry, SessionView};
@@ -11,18 +12,24 @@ use herdbook_events::status::Scanner;
 use herdbook_events::{NormalizedEvent, PostedStatus, StatusPlace, Ulid};
 use serde_json::{Map, Value};
 
+use crate::producer::Session;
+
 const START: Now = Now { wall_ms: 1_767_225_603_000, mono_ms: 1_000_000 };
 
 /// The input is requests, as the module says.
 pub fn run(data: &[u8]) {
     let mut herd = Herd { engine: Engine::new(Config::default()), now: START, journal: Vec::new(), calls: 0 };
+    let mut session = Session::new();
     for request in split(data, b"\n%%\n").into_iter().take(16) {
         let (path, body) = match request.iter().position(|byte| *byte == b'\n') {
             Some(at) => (&request[..at], &request[at + 1..]),
             None => (request, &[][..]),
         };
-        if let Ok(path) = std::str::from_utf8(path) {
-            herd.request(path, body);
+        match std::str::from_utf8(path) {
+            Ok("/v1/sessions/s-1/events") => session.append(body),
+            Ok("/v1/sessions/s-1/ephemeral") => session.show(body),
+            Ok(path) => herd.request(path, body),
+            Err(_) => {}
         }
     }
     herd.input(Input::Daemon { what: "stop", version: "0".to_owned(), boot: None });

@@ -10,7 +10,7 @@ use std::sync::mpsc::channel;
 
 use herdbook_events::catalog::Members;
 use herdbook_log::{
-    Ack, Damage, Durability, Head, Line, NewRecord, OpenError, Options, Reader, Seals, Store,
+    Damage, DamageKind, Durability, Head, Line, NewRecord, OnDamage, OpenError, Options, Reader, Seals, Store,
 };
 
 const SESSION: &str = "s-1";
@@ -34,7 +34,12 @@ pub fn run(data: &[u8]) {
         sealed(bytes, &damage);
         cut(&folder, bytes, &lines);
     }
-    reopened(&folder, &lines, segments.iter().all(|(_, bytes)| std::str::from_utf8(bytes).is_ok()));
+    let is_text = segments.iter().all(|(_, bytes)| std::str::from_utf8(bytes).is_ok());
+    session(&folder, &segments, &lines, is_text);
+    for (name, bytes) in &segments {
+        folder.put(name, bytes);
+    }
+    reopened(&folder, &lines, is_text);
 }
 
 /// A folder for logs, in memory where there is such a place.
@@ -55,6 +60,22 @@ impl Folder {
 
     fn put(&self, name: &str, bytes: &[u8]) {
         fs::write(self.path.join(name), bytes).expect("a scratch file");
+    }
+
+    /// Takes out all files, and so the indexes too.
+    fn clear(&self) {
+        for name in self.names() {
+            let _ = fs::remove_file(name);
+        }
+    }
+
+    fn indexes(&self) -> Vec<PathBuf> {
+        self.names().into_iter().filter(|name| name.extension().is_some_and(|end| end == "idx")).collect()
+    }
+
+    fn names(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(&self.path).expect("a scratch folder");
+        entries.map(|entry| entry.expect("a scratch file").path()).collect()
     }
 
     fn read(&self) -> (Vec<Line>, Vec<Damage>) {
@@ -87,35 +108,82 @@ fn cut(folder: &Folder, bytes: &[u8], whole: &[Line]) {
 
 /// A log that opens takes an append, keeps what could be read, and reads on to what was appended.
 fn reopened(folder: &Folder, before: &[Line], is_text: bool) {
-    let options = || Options { lock: None, ..Options::new(SESSION, Path::new(""), NOW_MS) };
     let (store, opened) = match Store::open(&folder.path, options()) {
         Ok(opened) => opened,
         Err(OpenError::NewerFormat { .. } | OpenError::OtherSession { .. }) => return,
         Err(error) => panic!("a log opens, whatever is in its files: {error}"),
     };
     assert!(before.last().is_none_or(|line| line.seq <= opened.last_seq), "no seq is given twice");
-    let id = "01KDWS62XR0000000000000009".to_owned();
-    let record = NewRecord { id, ts_ms: NOW_MS, kind: "note".to_owned(), payload: r#"{"n":0}"#.to_owned() };
-    let (sender, receiver) = channel();
-    store.append(vec![record], Durability::Written, move |answer| drop(sender.send(answer)));
-    let ack: Ack = receiver.recv().expect("an answer").expect("a log that is open takes an append");
-    store.close();
-    assert_eq!((ack.first_seq, ack.last_seq), (opened.last_seq + 1, opened.last_seq + 1));
+    let seq = append(&store);
+    assert_eq!(seq, opened.last_seq + 1);
     let (after, damage) = folder.read();
     assert!(after.starts_with(before), "what could be read can be read after the log was opened");
     let last = after.last().expect("what was appended can be read");
-    assert_eq!((last.seq, last.kind.as_str()), (ack.last_seq, "note"));
+    assert_eq!((last.seq, last.kind.as_str()), (seq, "note"));
     let (store, again) = Store::open(&folder.path, options()).expect("what was appended to opens again");
     store.close();
-    assert_eq!(
-        (again.last_seq, &again.torn[..]),
-        (ack.last_seq, &[][..]),
-        "opening it again changes nothing"
-    );
+    assert_eq!((again.last_seq, &again.torn[..]), (seq, &[][..]), "opening it again changes nothing");
     // Only the reader looks whether a line is UTF-8.
     if is_text {
         assert_eq!(again.damage, damage, "the writer finds what the reader finds");
     }
+}
+
+/// A session's log either opens and goes on, or is refused and left as it is. A damaged index changes nothing.
+fn session(folder: &Folder, segments: &[(String, Vec<u8>)], before: &[Line], is_text: bool) {
+    let options = || Options { on_damage: OnDamage::Refuse, ..options() };
+    let opened = match Store::open(&folder.path, options()) {
+        Ok((store, opened)) => {
+            store.close();
+            opened
+        }
+        Err(OpenError::NewerFormat { .. } | OpenError::OtherSession { .. } | OpenError::Damaged { .. }) => {
+            for (name, bytes) in segments {
+                let now = fs::read(folder.path.join(name)).expect("a scratch file");
+                assert!(now == *bytes, "a refused log stays as it is");
+            }
+            return folder.clear();
+        }
+        Err(error) => panic!("a session's log opens or is refused for what it is: {error}"),
+    };
+    assert_eq!((&opened.damage[..], before.len() as u64 <= opened.last_seq), (&[][..], true));
+    for index in folder.indexes() {
+        let mut bytes = fs::read(&index).expect("an index");
+        if let Some(at) = before.len().checked_mul(37).and_then(|at| at.checked_rem(bytes.len())) {
+            bytes[at] ^= 1 << (before.len() % 8);
+        }
+        fs::write(&index, bytes).expect("an index");
+    }
+    let (store, again) = Store::open(&folder.path, options()).expect("a log opens whatever its index says");
+    assert_eq!(
+        (again.last_seq, &again.torn[..]),
+        (opened.last_seq, &[][..]),
+        "a damaged index changes nothing"
+    );
+    assert_eq!(append(&store), opened.last_seq + 1);
+    let (after, damage) = folder.read();
+    // Only the reader looks whether a line is UTF-8. Lines of a newer version may stand before the last one.
+    let is_right = damage.iter().all(|place| matches!(place.kind, DamageKind::NewerVersion(_)));
+    assert!(is_right || !is_text, "what was opened is right: {damage:?}");
+    assert!(after.starts_with(before), "what could be read can be read after the log was opened");
+    assert_eq!(after.last().map(|line| line.seq), Some(opened.last_seq + 1));
+    folder.clear();
+}
+
+/// Appends one record, closes the log, and returns the record's seq.
+fn append(store: &Store) -> u64 {
+    let id = "01KDWS62XR0000000000000009".to_owned();
+    let record = NewRecord { id, ts_ms: NOW_MS, kind: "note".to_owned(), payload: r#"{"n":0}"#.to_owned() };
+    let (sender, receiver) = channel();
+    store.append(vec![record], Durability::Written, move |answer| drop(sender.send(answer)));
+    let ack = receiver.recv().expect("an answer").expect("a log that is open takes an append");
+    store.close();
+    assert_eq!(ack.first_seq, ack.last_seq);
+    ack.last_seq
+}
+
+fn options() -> Options {
+    Options { lock: None, ..Options::new(SESSION, Path::new(""), NOW_MS) }
 }
 
 /// A file alone is judged as the log that it is: same places, same kinds.

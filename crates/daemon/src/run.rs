@@ -37,7 +37,7 @@ use crate::processes::Watch;
 use crate::routes::{self, Kept};
 use crate::serve::Server;
 use crate::service::{Beat, Notify};
-use crate::sessions::SessionLogs;
+use crate::sessions::{AT_ONCE, SessionLogs};
 use crate::settings::{self, Settings};
 use crate::spool::Drain;
 use crate::store_file::{StoreFile, fill_random};
@@ -51,8 +51,8 @@ const WORKERS: usize = 2;
 const BLOCKING: usize = 12 + RUNS + BESIDE_RUNS + LOGS;
 /// And beside the routes that run: looking at their files, reading long calls for them, and looking after old logs.
 const BESIDE_RUNS: usize = 5;
-/// And for session logs: appends that are checked, pages that are read, logs that are opened.
-const LOGS: usize = 16;
+/// And for session logs: appends that are checked and logs that are opened, and as many again for pages that are read.
+const LOGS: usize = 2 * AT_ONCE;
 const STACK_BYTES: usize = 1 << 20;
 /// So many readers of the attention stream.
 const STREAMS: usize = 64;

@@ -394,6 +394,18 @@ mod tests {
     }
 
     #[test]
+    fn each_part_may_stand_alone() {
+        for (text, policy, days) in [
+            ("[sessions]\npolicy = 'os'\n", Policy::Os, 0),
+            ("[retention]\nsession_days = 7\n", Policy::Barrier, 7),
+            ("[detector]\nquiet_s = 9\n", Policy::Barrier, 0),
+        ] {
+            let settings = Settings::parse(text).unwrap();
+            assert_eq!((settings.policy, settings.retention.session_days), (policy, days), "{text}");
+        }
+    }
+
+    #[test]
     fn what_is_no_file_is_not_read() {
         let folder = tempfile::tempdir().unwrap();
         let error = Settings::read(folder.path()).unwrap_err();

@@ -26,42 +26,69 @@ pub enum NotCanonical {
 /// Returns the canonical text of a JSON value. Equal values have equal texts, and the text of a canonical text is itself.
 pub fn canonical(json: &str) -> Result<String, NotCanonical> {
     let json = replace_lone_surrogates(json);
-    let value: &RawValue = serde_json::from_str(&json)?;
-    let mut out = String::with_capacity(json.len());
-    write_value(value.get(), MAX_DEPTH, &mut out)?;
+    let text = json.trim_matches([' ', '\t', '\n', '\r']);
+    // An object or array is read as a whole before anything of it is written.
+    if !text.starts_with(['{', '[']) {
+        serde_json::from_str::<&RawValue>(text)?;
+    }
+    let mut out = String::with_capacity(text.len());
+    write_value(text, MAX_DEPTH, &mut out)?;
     Ok(out)
 }
 
 /// Appends a text as a JSON string.
 pub(crate) fn write_text(text: &str, out: &mut String) {
     out.push('"');
-    let mut copied = 0;
-    for (at, character) in text.char_indices() {
-        let escape = match character {
-            '"' => "\\\"",
-            '\\' => "\\\\",
-            '\u{8}' => "\\b",
-            '\t' => "\\t",
-            '\n' => "\\n",
-            '\u{c}' => "\\f",
-            '\r' => "\\r",
-            '\0'..='\u{1f}' | '\u{85}' | '\u{2028}' | '\u{2029}' => "",
-            _ => continue,
-        };
-        out.push_str(&text[copied..at]);
-        copied = at + character.len_utf8();
-        if escape.is_empty() {
-            // Writing to a String cannot fail.
-            let _ = write!(out, "\\u{:04x}", u32::from(character));
-        } else {
-            out.push_str(escape);
+    let mut rest = text;
+    while let Some(at) = rest.bytes().position(|byte| MAY_BE_ESCAPED[usize::from(byte)]) {
+        // All of these bytes begin a character.
+        let (plain, from_here) = rest.split_at(at);
+        out.push_str(plain);
+        let mut characters = from_here.chars();
+        if let Some(character) = characters.next() {
+            write_character(character, out);
         }
+        rest = characters.as_str();
     }
-    out.push_str(&text[copied..]);
+    out.push_str(rest);
     out.push('"');
 }
 
-/// Appends a value that was found to be JSON.
+/// The first bytes of characters that are escaped, and of some that are not; a table, because nearly all bytes of a log
+/// stand inside strings.
+static MAY_BE_ESCAPED: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut control = 0;
+    while control < 0x20 {
+        table[control] = true;
+        control += 1;
+    }
+    table[b'"' as usize] = true;
+    table[b'\\' as usize] = true;
+    // U+0085, and U+2028 and U+2029, in UTF-8.
+    table[0xc2] = true;
+    table[0xe2] = true;
+    table
+};
+
+fn write_character(character: char, out: &mut String) {
+    match character {
+        '"' => out.push_str("\\\""),
+        '\\' => out.push_str("\\\\"),
+        '\u{8}' => out.push_str("\\b"),
+        '\t' => out.push_str("\\t"),
+        '\n' => out.push_str("\\n"),
+        '\u{c}' => out.push_str("\\f"),
+        '\r' => out.push_str("\\r"),
+        '\0'..='\u{1f}' | '\u{85}' | '\u{2028}' | '\u{2029}' => {
+            // Writing to a String cannot fail.
+            let _ = write!(out, "\\u{:04x}", u32::from(character));
+        }
+        _ => out.push(character),
+    }
+}
+
+/// Appends a value without white space around it; one that is no object or array was found to be JSON.
 fn write_value(text: &str, depth: usize, out: &mut String) -> Result<(), NotCanonical> {
     match text.as_bytes().first() {
         Some(b'"') => write_text(&serde_json::from_str::<String>(text)?, out),

@@ -220,7 +220,7 @@ pub fn session_logs(status: &Status) -> Vec<Check> {
             return Check::warning("log", finding::DAMAGED, words)
                 .fix("see `herdbook log check` and `herdbook log repair`");
         }
-        let fix = format!("make room in {}", status.state_dir);
+        let fix = format!("make room in {}, or see whether its disk fails", status.state_dir);
         Check::fault("log", finding::LOG_ERROR, words).fix(fix)
     };
     status.log_troubles.iter().map(check).collect()

@@ -10,6 +10,7 @@ use herdbook_events::SessionKey;
 use herdbook_events::ids::MAX_SESSION_ID_BYTES;
 use serde::Deserialize;
 
+use super::body::POST_BYTES;
 use super::extract::{InPath, InQuery};
 use super::{Answer, App, Refusal, body, json, ok};
 use crate::sessions::{Entry, Refused};
@@ -22,10 +23,7 @@ pub(super) async fn append(State(app): State<Arc<App>>, InPath(key): InPath<Stri
     may_write(&app, &key).await?;
     let body = body::read(body, APPEND_BYTES).await?;
     let logs = Arc::clone(&app.logs);
-    let asked = tokio::task::spawn_blocking(move || logs.read_append(&body)).await;
-    let asked = asked
-        .map_err(|_| Refusal::from(crate::core::Refused::Panicked))?
-        .map_err(|words| Refusal(StatusCode::BAD_REQUEST, words))?;
+    let asked = aside(move || logs.read_append(&body)).await?;
     match app.logs.append(&key, asked).await {
         Ok(appended) => ok(&appended),
         Err(refused) => Ok(refusal(refused)),
@@ -59,11 +57,21 @@ pub(super) async fn ephemeral(
 ) -> Answer {
     may_write(&app, &key).await?;
     let entry = find(&app, &key)?;
-    let body = body::read(body, APPEND_BYTES).await?;
-    let events = app.logs.read_shown(&body).map_err(|words| Refusal(StatusCode::BAD_REQUEST, words))?;
+    let body = body::read(body, POST_BYTES).await?;
+    let logs = Arc::clone(&app.logs);
+    let events = aside(move || logs.read_shown(&body)).await?;
     let shown = events.len();
     app.logs.show(&entry, events);
     Ok(json(StatusCode::ACCEPTED, &ShownTo { shown }))
+}
+
+/// Reads a body on a thread that may take its time.
+async fn aside<T: Send + 'static>(
+    read: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, Refusal> {
+    let read = tokio::task::spawn_blocking(read).await;
+    read.map_err(|_| Refusal::from(crate::core::Refused::Panicked))?
+        .map_err(|words| Refusal(StatusCode::BAD_REQUEST, words))
 }
 
 pub(super) fn find(app: &App, key: &str) -> Result<Arc<Entry>, Refusal> {

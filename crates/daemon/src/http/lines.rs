@@ -136,13 +136,22 @@ impl Reader {
         self.send(HELLO).await?;
         let mut pages = self.start(last, query.after).await?;
         let mut said = Instant::now();
+        let mut looked_again = 0;
         loop {
             changed.mark_unchanged();
             // Before the lines: each stands behind lines that are written already.
             let live = if self.is_durable { Vec::new() } else { self.entry.shown.from(shown) };
+            let written_seq = self.entry.told.now().written_seq;
             let up_to = self.up_to().await;
             let (turned, items) = turn(pages, up_to).await?;
             pages = turned;
+            if items.is_empty() && written_seq.min(up_to) > pages.seq.max(looked_again) {
+                // What is read is not what is written to: another file was put in its place (`log scrub`). Once for each
+                // seq: where it is something else, looking again changes nothing.
+                looked_again = written_seq;
+                pages = Pages::after(&self.entry.folder, pages.seq);
+                continue;
+            }
             let mut live = live.into_iter().peekable();
             let mut text = String::new();
             for item in &items {
