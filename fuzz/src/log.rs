@@ -268,11 +268,13 @@ fn segments(data: &[u8]) -> Vec<(String, Vec<u8>)> {
     segments
 }
 
-/// The crc that the first line of a log continues: that of its session id.
+/// The crc that the first line of a log continues: that of its session id, where the line says which that is.
 fn first_crc(line: &[u8]) -> u32 {
-    let session =
-        Head::read(line).and_then(|head| serde_json::from_slice::<String>(&line[head.session]).ok());
-    crc32c::crc32c(session.as_deref().unwrap_or(SESSION).as_bytes())
+    let session = match Head::read(line) {
+        Some(head) => serde_json::from_slice::<String>(&line[head.session]).ok(),
+        None => Some(SESSION.to_owned()),
+    };
+    session.map_or(0, |session| crc32c::crc32c(session.as_bytes()))
 }
 
 fn segment_name(line: &[u8]) -> Option<String> {
