@@ -146,7 +146,11 @@ fn session(folder: &Folder, segments: &[(String, Vec<u8>)], before: &[Line], is_
         }
         Err(error) => panic!("a session's log opens or is refused for what it is: {error}"),
     };
-    assert_eq!((&opened.damage[..], before.len() as u64 <= opened.last_seq), (&[][..], true));
+    assert_eq!(opened.damage, [], "a damaged log is refused");
+    // A segment ends where the next one begins: what it has of the next one's lines counts for nothing in a session.
+    let count = before.iter().take_while(|line| line.seq <= opened.last_seq).count();
+    assert!(count == before.len() || segments.len() > 1, "what could be read of one segment stays");
+    let before = &before[..count];
     for index in folder.indexes() {
         let mut bytes = fs::read(&index).expect("an index");
         if let Some(at) = before.len().checked_mul(37).and_then(|at| at.checked_rem(bytes.len())) {
@@ -268,11 +272,13 @@ fn segments(data: &[u8]) -> Vec<(String, Vec<u8>)> {
     segments
 }
 
-/// The crc that the first line of a log continues: that of its session id.
+/// The crc that the first line of a log continues: that of its session id, where the line says which that is.
 fn first_crc(line: &[u8]) -> u32 {
-    let session =
-        Head::read(line).and_then(|head| serde_json::from_slice::<String>(&line[head.session]).ok());
-    crc32c::crc32c(session.as_deref().unwrap_or(SESSION).as_bytes())
+    let session = match Head::read(line) {
+        Some(head) => serde_json::from_slice::<String>(&line[head.session]).ok(),
+        None => Some(SESSION.to_owned()),
+    };
+    session.map_or(0, |session| crc32c::crc32c(session.as_bytes()))
 }
 
 fn segment_name(line: &[u8]) -> Option<String> {

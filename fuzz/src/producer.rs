@@ -26,9 +26,11 @@ impl Session {
     pub fn append(&mut self, body: &[u8]) {
         let Ok(asked) = asked::append(body, &self.redactor) else { return };
         let events: Vec<String> = asked.events.iter().map(Session::as_sent).collect();
-        let sent_again = format!(r#"{{"synced":{},"events":[{}]}}"#, asked.synced, events.join(","));
+        let expected = asked.expected.map(|seq| format!(r#""expected":{seq},"#)).unwrap_or_default();
+        let sent_again =
+            format!(r#"{{{expected}"synced":{},"events":[{}]}}"#, asked.synced, events.join(","));
         let again = asked::append(sent_again.as_bytes(), &self.redactor).expect("what is kept can be sent");
-        assert_eq!(asked.synced, again.synced);
+        assert_eq!((asked.expected, asked.synced), (again.expected, again.synced));
         for (event, again) in asked.events.iter().zip(&again.events) {
             self.kept(event);
             assert_eq!((&event.id, &event.event_type), (&again.id, &again.event_type));

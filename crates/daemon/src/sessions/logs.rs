@@ -32,8 +32,8 @@ pub(crate) const AT_ONCE: usize = 8;
 const READERS: usize = 64;
 /// A log that nobody appended to for so long is closed …
 const IDLE: Duration = Duration::from_secs(10);
-/// … or for so many times as long as opening it took, which is longer for a long one.
-const IDLE_TIMES: u32 = 10;
+/// … or for so many times as long as opening it took: reading a long log again costs at most a hundredth of the time.
+const IDLE_TIMES: u32 = 100;
 /// Between two looks for idle ones.
 const LOOK: Duration = Duration::from_secs(1);
 /// The disk has this long to answer; what becomes of the append afterwards is not known to who asked.

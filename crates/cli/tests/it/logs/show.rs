@@ -66,7 +66,8 @@ fn a_part_of_a_log_is_shown_with_what_it_belongs_to() {
         let shown = printed(&env, &["show", target, "--last", "2"]);
         assert_eq!(shown[1], "   108  00:00:27  you      Now rename the module.");
         assert_eq!(shown[2], "   109  00:00:27  failed   user-abandoned · closed by the user");
-        assert_eq!(printed(&env, &["show", target, "--from", "108"])[..3], shown[..3]);
+        assert_eq!(shown.len(), 3);
+        assert_eq!(printed(&env, &["show", target, "--from", "108"]), shown);
         let full = printed(&env, &["show", target, "--full", "--from", "50", "--to", "50"]);
         assert_eq!(
             full[2..],
