@@ -175,10 +175,20 @@ impl SessionLogs {
         entry.told.is_shown(count);
     }
 
-    /// The last seq that survives a power cut. A log that is not open here has nothing that is not synced, as far as we
-    /// wrote it.
-    pub(crate) async fn synced_seq(&self, entry: &Entry) -> u64 {
-        entry.live.lock().await.as_ref().map_or(u64::MAX, Live::synced_seq)
+    /// The last seq that survives a power cut. A log that was not opened here yet is: whoever wrote it may have been
+    /// killed before a sync.
+    pub(crate) async fn synced_seq(self: &Arc<Self>, entry: &Arc<Entry>) -> u64 {
+        let open = entry.live.lock().await.as_ref().map(Live::synced_seq);
+        match open {
+            Some(seq) => seq,
+            None if entry.told.now().is_settled => u64::MAX,
+            None => match self.synced(entry, 0).await {
+                Ok(seq) => seq,
+                // Nobody appends to it; what can be read of it is told.
+                Err(Refused::Unusable(_)) => u64::MAX,
+                Err(_) => 0,
+            },
+        }
     }
 
     /// Closes what nobody uses; at the stop, everything.
