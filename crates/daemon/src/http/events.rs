@@ -17,18 +17,18 @@ use crate::sessions::{Entry, Refused};
 
 /// An append may be so long.
 const APPEND_BYTES: usize = 8 << 20;
-/// A longer one waits for one of a few places, so that many at once do not fill the memory.
+/// A longer one waits for room, so that many at once do not fill the memory.
 const SMALL_BYTES: u64 = 64 << 10;
 
 /// `POST /v1/sessions/{key}/events`.
 pub(super) async fn append(State(app): State<Arc<App>>, InPath(key): InPath<String>, body: Body) -> Answer {
     may_write(&app, &key).await?;
-    let is_small = body.size_hint().upper().is_some_and(|bytes| bytes <= SMALL_BYTES);
-    let _place = if is_small {
+    let bytes = body.size_hint().upper().unwrap_or(u64::MAX).min(APPEND_BYTES as u64);
+    let _room = if bytes <= SMALL_BYTES {
         None
     } else {
-        match app.logs.place_for_long().await {
-            Ok(place) => Some(place),
+        match app.logs.room_for(bytes).await {
+            Ok(room) => Some(room),
             Err(refused) => return Ok(refusal(refused)),
         }
     };

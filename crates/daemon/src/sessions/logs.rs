@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use herdbook_api::events::{Appended, AppendedEvent};
 use herdbook_api::v1::LogTrouble;
@@ -13,7 +13,7 @@ use herdbook_events::UlidGenerator;
 use herdbook_log::{Ack, AppendError, Durability, Sessions};
 use herdbook_redact::Redactor;
 use serde_json::value::RawValue;
-use tokio::sync::{OwnedMutexGuard, Semaphore, SemaphorePermit, oneshot, watch};
+use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::time::timeout;
 
 use super::asked::{self, Asked};
@@ -21,15 +21,14 @@ use super::entry::{Entry, close};
 use super::live::{self, Begun, Live};
 use super::lock;
 use super::refused::Refused;
+use super::room::LONG_KIB;
 use crate::config::{Notice, stopped};
 use crate::settings::Policy;
 
 /// So many logs are open at once.
-const OPEN: usize = 64;
+pub(super) const OPEN: usize = 64;
 /// So many are opened, or appended to, at the same moment; the others wait for their turn.
 pub(crate) const AT_ONCE: usize = 8;
-/// So many long appends are in memory at once: each takes some four times its bytes.
-const LONG_APPENDS: usize = 4;
 /// So many read at once.
 const READERS: usize = 64;
 /// A log that nobody appended to for so long is closed …
@@ -39,9 +38,9 @@ const IDLE_TIMES: u32 = 100;
 /// Between two looks for idle ones.
 const LOOK: Duration = Duration::from_secs(1);
 /// The disk has this long to answer; what becomes of the append afterwards is not known to who asked.
-const KEEP_TIME: Duration = Duration::from_secs(5);
+pub(super) const KEEP_TIME: Duration = Duration::from_secs(5);
 /// Others have this long: a long log is read first.
-const TURN_TIME: Duration = Duration::from_secs(25);
+pub(super) const TURN_TIME: Duration = Duration::from_secs(25);
 
 /// All session logs.
 pub(crate) struct SessionLogs {
@@ -51,11 +50,11 @@ pub(crate) struct SessionLogs {
     clock: fn() -> Now,
     seed: AtomicU64,
     entries: Mutex<HashMap<String, Arc<Entry>>>,
-    places: Arc<Semaphore>,
+    pub(super) places: Arc<Semaphore>,
     /// Turns for what takes a thread: logs that are opened and appends that are checked.
     turns: Semaphore,
-    /// Places for long appends.
-    long: Semaphore,
+    /// Room for long appends, in KiB.
+    pub(super) long: Semaphore,
     /// Ids of ephemeral events.
     ids: Mutex<UlidGenerator>,
     /// Places for who reads a log.
@@ -80,18 +79,11 @@ impl SessionLogs {
             entries: Mutex::default(),
             places: Arc::new(Semaphore::new(OPEN)),
             turns: Semaphore::new(AT_ONCE),
-            long: Semaphore::new(LONG_APPENDS),
+            long: Semaphore::new(LONG_KIB),
             ids: Mutex::new(UlidGenerator::new(seed.rotate_left(32), None)),
             readers: Arc::new(Semaphore::new(READERS)),
             notice,
         }
-    }
-
-    /// Waits for a place in memory for a long append.
-    pub(crate) async fn place_for_long(&self) -> Result<SemaphorePermit<'_>, Refused> {
-        let busy = || Refused::Away(format!("{LONG_APPENDS} long appends are under way; try again"));
-        let place = timeout(TURN_TIME, self.long.acquire()).await.map_err(|_| busy())?;
-        place.map_err(|_| busy())
     }
 
     /// Reads the body of an append. The error names the member.
@@ -247,7 +239,7 @@ impl SessionLogs {
         Arc::clone(entry)
     }
 
-    fn all(&self) -> Vec<Arc<Entry>> {
+    pub(super) fn all(&self) -> Vec<Arc<Entry>> {
         lock(&self.entries).values().map(Arc::clone).collect()
     }
 
@@ -292,11 +284,7 @@ impl SessionLogs {
     }
 
     fn open(&self, entry: &Entry) -> Result<Live, Refused> {
-        let place = Arc::clone(&self.places).try_acquire_owned().or_else(|_| {
-            self.make_room();
-            Arc::clone(&self.places).try_acquire_owned()
-        });
-        let place = place.map_err(|_| Refused::Away(format!("{OPEN} session logs are in use; try again")))?;
+        let place = self.place()?;
         let seed = self.seed.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed);
         let now_ms = (self.clock)().wall_ms;
         let opened =
@@ -305,16 +293,6 @@ impl SessionLogs {
             (self.notice)(&Notice::Warning(format!("the log of session '{}' was torn: {torn}", entry.key)));
         }
         Ok(opened)
-    }
-
-    /// Closes the log that was used least lately, of those that nobody uses now.
-    fn make_room(&self) {
-        let free = self.all().into_iter().filter_map(|entry| Arc::clone(&entry.live).try_lock_owned().ok());
-        let open = free.filter(|held| held.is_some());
-        let used = |held: &OwnedMutexGuard<Option<Live>>| held.as_ref().map(|live| live.used);
-        if let Some(oldest) = open.min_by_key(|held| used(held).unwrap_or_else(Instant::now)) {
-            close(oldest);
-        }
     }
 
     async fn answered(

@@ -12,6 +12,7 @@ mod live;
 mod logs;
 mod pages;
 mod refused;
+mod room;
 mod shown;
 mod told;
 
