@@ -5,7 +5,6 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -14,6 +13,7 @@ use herdbook_log::{ClosedSegment, rewrite_closed};
 use herdbook_redact::Redactor;
 
 use crate::journal;
+use crate::own_file;
 use crate::retention::{Entry, note, words};
 use crate::settings::Retention;
 
@@ -108,13 +108,14 @@ fn marker(dir: &Path, segment: &str) -> PathBuf {
 }
 
 fn is_due(marker: &Path, now_ms: u64) -> bool {
-    let at_ms = fs::read_to_string(marker).ok().and_then(|text| text.trim().parse::<u64>().ok());
+    let text = own_file::read(marker).ok().flatten();
+    let at_ms = text.and_then(|text| text.trim().parse::<u64>().ok());
     at_ms.is_none_or(|at_ms| now_ms.saturating_sub(at_ms) >= AGAIN_MS)
 }
 
 /// A marker that a crash loses costs one more look.
 fn mark(marker: &Path, now_ms: u64) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(marker)?;
+    let mut file = own_file::open(OpenOptions::new().write(true).create(true).truncate(true), marker)?;
     writeln!(file, "{now_ms}")
 }
 

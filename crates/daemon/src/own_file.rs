@@ -1,6 +1,7 @@
-//! Files that the human wrote for us: read whole, within a bound, and never waited for.
+//! Small files: those that the human wrote for us are read whole, within a bound, and never waited for; our own are made
+//! private, and no link is followed to write to another.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
@@ -36,6 +37,16 @@ pub(crate) fn read(path: &Path) -> io::Result<Option<String>> {
     Ok(Some(text))
 }
 
+/// Opens a file of ours, private where it is made.
+///
+/// # Errors
+/// Whatever the system says; it is a link or no regular file.
+pub(crate) fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = options.mode(0o600).custom_flags(flags.bits().cast_signed()).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
+}
+
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "a test's own files")]
 mod tests {
@@ -61,10 +72,27 @@ mod tests {
         for name in ["pipe", "link-to-pipe", "folder"] {
             assert_eq!(said(name), Err("it is not a regular file".into()), "{name}");
         }
-        let long = fs::File::create(at("long")).unwrap();
+        let long = File::create(at("long")).unwrap();
         long.set_len(MAX_BYTES).unwrap();
         assert_eq!(said("long").map(|text| text.map(|text| text.len())), Ok(Some(256 << 10)));
         long.set_len(1 << 30).unwrap();
         assert_eq!(said("long"), Err("it is longer than 256 kB".into()));
+    }
+
+    #[test]
+    fn our_own_files_are_private_and_no_link_is_followed_to_write() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let append = |name: &str| open(OpenOptions::new().append(true).create(true), &at(name));
+        append("new").unwrap();
+        assert_eq!(std::os::unix::fs::MetadataExt::mode(&fs::metadata(at("new")).unwrap()) & 0o777, 0o600);
+        fs::write(at("victim"), "theirs").unwrap();
+        symlink(at("victim"), at("link")).unwrap();
+        mknodat(CWD, at("pipe"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        for name in ["link", "pipe"] {
+            assert!(append(name).is_err(), "{name}");
+        }
+        let cut = open(OpenOptions::new().write(true).truncate(true), &at("link"));
+        assert!(cut.is_err() && fs::read_to_string(at("victim")).unwrap() == "theirs");
     }
 }

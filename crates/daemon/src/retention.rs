@@ -15,6 +15,7 @@ use herdbook_redact::Redactor;
 use serde::{Deserialize, Serialize};
 
 use crate::error::DaemonError;
+use crate::own_file;
 use crate::settings::Retention;
 use crate::store_file::StoreFile;
 
@@ -82,7 +83,7 @@ pub enum Entry<'a> {
 pub fn note(state_dir: &Path, entry: &Entry<'_>) -> io::Result<()> {
     let mut line = serde_json::to_vec(entry)?;
     line.push(b'\n');
-    let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(state_dir.join(FILE))?;
+    let mut file = own_file::open(OpenOptions::new().append(true).create(true), &state_dir.join(FILE))?;
     file.write_all(&line)?;
     file.sync_data()
 }
