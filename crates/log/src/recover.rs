@@ -269,7 +269,8 @@ impl Scan {
             self.reject_held();
             found = self.found;
         }
-        found.last_seq = self.chain.highest_seq();
+        // Segments are read in the order of their names: what comes next must not stand before the last one.
+        found.last_seq = self.chain.highest_seq().max(segment.name.first_seq.saturating_sub(1));
         found.last_crc = self.chain.last_crc();
         let mut length = segment.end;
         let mut may_append = !stays && !segment.is_closed && segment.listed_at_good == segment.listed_before;

@@ -401,3 +401,18 @@ fn what_is_appended_behind_a_first_line_with_another_session_is_read() {
     let kinds: Vec<DamageKind> = damage.into_iter().map(|place| place.kind).collect();
     assert_eq!(kinds, [DamageKind::Unverified, DamageKind::Missing { to: 5 }]);
 }
+
+/// Found by fuzzing: the new segment came before the one that was there.
+#[test]
+fn what_is_appended_behind_a_segment_with_too_high_a_name_is_read() {
+    let log = log_of("journal");
+    let lines = lines_of(&log);
+    let disk = Disk::with_segment(&lines[..2].concat());
+    disk.put("0000000009.jsonl", &[lines[2].clone(), b"damaged\n".to_vec(), lines[3].clone()].concat());
+    let (store, opened) = open(&disk);
+    assert_eq!(opened.last_seq, 8);
+    answer(&send(&store, vec![short_record(9)], Durability::Synced)).unwrap();
+    store.close();
+    let (lines, _) = read(&disk);
+    assert_eq!(seqs(&lines), [1, 2, 3, 4, 9]);
+}
