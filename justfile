@@ -15,11 +15,6 @@ test:
 test-slow:
     HERDBOOK_TEST_SLOW=1 cargo test --workspace --release
 
-# Hold the store to its word for longer: the simulated disk from another seed on, every flipped bit, 200 kills: just soak [SEED]
-soak seed="0":
-    HERDBOOK_TEST_SLOW=1 HERDBOOK_TEST_SEED={{seed}} cargo test --release -p herdbook-log --test it -- model damage kills
-    HERDBOOK_TEST_SLOW=1 cargo test --release -p herdbook-daemon --test it -- slow_
-
 # Measure a session's log beside a group commit by hand: appends, opening 200 MB, memory of ids
 bench-log dir="." seconds="3":
     cargo run --release -p herdbook-log --example session_speed -- {{dir}} {{seconds}}
@@ -103,7 +98,12 @@ fuzz target="all" seconds="30":
     fuzz/run.sh {{target}} {{seconds}}
 
 # The long tests, one after the other; each is a recipe of its own
-soak: soak-fuzz
+soak: soak-store soak-fuzz
+
+# Hold the store to its word for longer: the simulated disk from another seed on, every flipped bit, 200 kills: just soak-store [SEED]
+soak-store seed="0":
+    HERDBOOK_TEST_SLOW=1 HERDBOOK_TEST_SEED={{seed}} cargo test --release -p herdbook-log --test it -- model damage kills
+    HERDBOOK_TEST_SLOW=1 cargo test --release -p herdbook-daemon --test it -- slow_
 
 # Fuzz each target for ten minutes
 soak-fuzz:

@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use herdbook_conformance::agent::command;
 use herdbook_conformance::needs::{Abilities, NEEDS};
 use herdbook_conformance::real::agent;
 use herdbook_conformance::real::tools::{Tools, parts};
@@ -60,6 +61,10 @@ fn play_a_part(arguments: &[OsString]) -> Option<ExitCode> {
         rest.get(index).and_then(|word| word.to_str()).and_then(|word| word.parse::<u64>().ok())
     };
     let played = match part.to_str()? {
+        parts::AGENT => match command::play(rest) {
+            Ok(code) => return Some(code),
+            Err(problem) => Err(io::Error::other(problem)),
+        },
         parts::STAND_IN => std::env::current_exe().and_then(|this| {
             agent::play(std::path::Path::new(rest.first().unwrap_or(&OsString::new())), &this)
         }),

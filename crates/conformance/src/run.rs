@@ -134,8 +134,9 @@ pub fn find_cases(dir: &Path) -> Result<Vec<PathBuf>, String> {
     let mut cases = Vec::new();
     for entry in entries {
         let path = entry.map_err(|error| format!("{} cannot be read: {error}", dir.display()))?.path();
-        // Folders that tools leave behind are no cases.
-        if path.is_dir() && !folder_name(&path).starts_with(['.', '_']) {
+        // Folders that tools leave behind are no cases, and neither are the logs of released versions.
+        let name = folder_name(&path);
+        if path.is_dir() && !name.starts_with(['.', '_']) && name != "logs" {
             cases.push(path);
         }
     }

@@ -16,6 +16,7 @@ pub mod retention;
 pub mod routes;
 
 mod agents;
+mod aging;
 mod answering;
 mod asked;
 mod attention;
@@ -50,6 +51,7 @@ mod spool;
 mod stats;
 mod store_file;
 mod transcripts;
+mod upkeep;
 
 pub use clock::now;
 pub use config::{DEFAULT_HTTP, DaemonConfig, Notice, Stop};

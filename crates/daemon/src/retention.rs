@@ -215,7 +215,9 @@ impl Keeper {
         for family in self.families(sessions, seen) {
             let is_due = |member: &usize| {
                 let member = &seen[*member];
-                is_old(member) && !member.glance.is_open && !is_held(&member.folder)
+                // Of a damaged log nobody can tell how old it is.
+                let is_sound = !member.glance.is_open && !member.glance.is_damaged;
+                is_old(member) && is_sound && !is_held(&member.folder)
             };
             if !family.iter().all(is_due) {
                 continue;

@@ -42,14 +42,15 @@ use crate::settings::{self, Settings};
 use crate::spool::Drain;
 use crate::store_file::{StoreFile, fill_random};
 use crate::transcripts;
+use crate::upkeep::{self, Upkeep};
 
 /// Two threads serve all connections; the engine and the journal have threads of their own.
 const WORKERS: usize = 2;
 /// Threads for what waits for others, at most: seven eyes, each of which a tmux server or a client that hangs may hold for
 /// seconds, beside them readers of the journal that fell behind, and the routes.
 const BLOCKING: usize = 12 + RUNS + BESIDE_RUNS + LOGS;
-/// And beside the routes that run: looking at their files, and reading long calls for them.
-const BESIDE_RUNS: usize = 4;
+/// And beside the routes that run: looking at their files, reading long calls for them, and looking after old logs.
+const BESIDE_RUNS: usize = 5;
 /// And for session logs: appends that are checked and logs that are opened, and as many again for pages that are read.
 const LOGS: usize = 2 * AT_ONCE;
 const STACK_BYTES: usize = 1 << 20;
@@ -204,6 +205,14 @@ async fn serve(
         };
         tokio::spawn(panes::follow(eye, stop.clone()));
     }
+    let upkeep = Upkeep {
+        core: core.clone(),
+        state_dir: config.state_dir.clone(),
+        rules: settings.retention,
+        redactor: Redactor::new(&file.redact_key),
+        notice: Arc::clone(&config.notice),
+    };
+    tokio::spawn(upkeep::follow(upkeep, stop.clone()));
     let detector = if config.panes {
         let (agents, usual) = (app.agents.clone(), std::mem::take(&mut config.tmux));
         tokio::spawn(detector::follow(core.clone(), agents, usual, settings.detector, stop.clone()))

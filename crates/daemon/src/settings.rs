@@ -339,6 +339,10 @@ mod tests {
         let rules = Settings::parse(example).unwrap().detector.rules;
         assert_eq!((rules.quiet_ms, rules.prompts.len()), (30_000, 1));
         assert!(rules.watch("", "aider").is_some());
+        // The rules for old logs are shown as they are without a file.
+        let example = manual.split("```toml\n[retention]").nth(1).unwrap().split("```").next().unwrap();
+        let retention = Settings::parse(&format!("[retention]{example}")).unwrap().retention;
+        assert_eq!(retention, Retention::default());
     }
 
     #[test]
@@ -387,6 +391,18 @@ mod tests {
         assert!(fault("[detector]\nquiet_s = \"3\"\n").starts_with("config.toml line 2: invalid type"));
         assert!(fault("[detector\n").starts_with("config.toml line 1: "));
         assert!(fault("x = '\u{1}'").starts_with("config.toml line 1: "));
+    }
+
+    #[test]
+    fn each_part_may_stand_alone() {
+        for (text, policy, days) in [
+            ("[sessions]\npolicy = 'os'\n", Policy::Os, 0),
+            ("[retention]\nsession_days = 7\n", Policy::Barrier, 7),
+            ("[detector]\nquiet_s = 9\n", Policy::Barrier, 0),
+        ] {
+            let settings = Settings::parse(text).unwrap();
+            assert_eq!((settings.policy, settings.retention.session_days), (policy, days), "{text}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! The daemon is a loop around it; the conformance runner drives the same engine with recorded inputs.
 //! Start with [`Engine::step`], then [`Input`] and [`Effect`].
 
+mod aged;
 pub mod book;
 mod decision;
 mod detected;
@@ -21,6 +22,7 @@ pub mod view;
 mod waits;
 mod why;
 
+pub use aged::{Shown, aged};
 pub use engine::Engine;
 pub use herdbook_attention::{Doing, End};
 pub use intake::posted_origin;

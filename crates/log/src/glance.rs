@@ -191,6 +191,21 @@ mod tests {
     }
 
     #[test]
+    fn a_compressed_log_is_seen_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let long = format!(r#"{{"a":"{}"}}"#, "x".repeat(3_000_000));
+        let bytes = lines(&["{}", &long, "{}"]);
+        write(folder.path(), "0000000001.jsonl", &bytes);
+        let plain = glance(folder.path()).unwrap();
+        cold::compress(folder.path(), 5).unwrap();
+        assert!(!folder.path().join("0000000001.jsonl").exists());
+        let cold = glance(folder.path()).unwrap();
+        assert!(cold.bytes < plain.bytes / 100, "{}", cold.bytes);
+        assert_eq!(cold.last_seq, 3);
+        assert_eq!(Glance { bytes: plain.bytes, ..cold }, plain);
+    }
+
+    #[test]
     fn a_changed_end_is_damage_and_an_empty_log_is_none() {
         let folder = tempfile::tempdir().unwrap();
         let bytes = lines(&[r#"{"n":1}"#, r#"{"n":2}"#, r#"{"n":3}"#]);

@@ -160,6 +160,7 @@ impl Log<'_> {
     /// Scans all segments, the last one up to the line with the seq `until`.
     fn scan(&self, filled: &[Found], until: Option<u64>) -> Result<(Scan, Vec<Read>), FileError> {
         let mut scan = Scan::new(self.session, Chain::new(Some(self.session.to_owned())));
+        scan.ends_at_next = true;
         let mut all = Vec::new();
         for (place, found) in filled.iter().enumerate() {
             let until = filled.get(place + 1).map_or(until, |next| Some(next.name.first_seq));

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::carry;
-use crate::chain::{Chain, Place, Verdict};
+use crate::chain::{Chain, Judged, Place, Verdict};
 use crate::cold;
 use crate::damage::{Damage, DamageKind};
 use crate::index::Index;
@@ -155,10 +155,29 @@ impl Reader {
         current.source.rewind();
         match current.source.next() {
             Ok(Next::Line(range)) if current.source.bytes(range.clone()) == seen => {
-                self.chain.judge(seen, current.place(), &mut self.verdicts);
+                let judged = self.chain.judge(seen, current.place(), &mut self.verdicts);
                 self.take_verdicts();
+                if judged == Judged::Doubtful {
+                    self.leave_bad_end();
+                }
             }
             _ => current.source.rewind(),
+        }
+    }
+
+    /// Goes on to the next segment if that begins where this one went bad, or before: after a failed sync the lines were written
+    /// there once more, and whatever else is left of them here would only hide them.
+    fn leave_bad_end(&mut self) {
+        let Some(after) = self.current.as_ref().map(|current| current.name) else { return };
+        let begins_here = |next: &(SegmentName, _)| next.0.first_seq <= self.chain.last_seq() + 1;
+        let next = find_segment(&*self.storage, |name| name > after);
+        if let Some(next) = next.filter(begins_here) {
+            self.chain.reject_held(&mut self.verdicts);
+            self.take_verdicts();
+            if let Some(crc) = carry::read(&*self.storage, after) {
+                self.chain.carry(crc);
+            }
+            self.enter(next);
         }
     }
 

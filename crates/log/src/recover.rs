@@ -47,20 +47,25 @@ pub(crate) struct FileError {
 pub(crate) fn recover(storage: &dyn Storage, session: &str, now_ms: u64) -> Result<Recovered, FileError> {
     let names = segments_of(&storage.list().map_err(|source| FileError { name: String::new(), source })?);
     let mut scan = Scan::new(session, Chain::new(Some(session.to_owned())));
-    let mut last = None;
+    let mut filled = Vec::new();
     let mut empty_last = None;
     for name in names {
         let at = |source| FileError { name: name.file_name(), source };
-        let OpenedSegment { file, is_cold } = cold::open_segment(storage, name).map_err(at)?;
-        if file.length().map_err(at)? == 0 {
-            empty_last = Some(name);
-            continue;
+        let length = cold::open_segment(storage, name).and_then(|opened| opened.file.length()).map_err(at)?;
+        empty_last = (length == 0).then_some(name);
+        if length > 0 {
+            filled.push(name);
         }
-        empty_last = None;
+    }
+    let mut last = None;
+    for (place, name) in filled.iter().copied().enumerate() {
+        let at = |source| FileError { name: name.file_name(), source };
+        let OpenedSegment { file, is_cold } = cold::open_segment(storage, name).map_err(at)?;
         if let Some(crc) = last.as_ref().and_then(|before: &Segment| carry::read(storage, before.name)) {
             scan.chain.carry(crc);
         }
-        let mut segment = scan.segment(name, LineSource::new(file), None);
+        let next = filled.get(place + 1).map(|next| next.first_seq);
+        let mut segment = scan.segment(name, LineSource::new(file), next);
         segment.is_closed |= is_cold;
         last = Some(segment);
     }
@@ -115,6 +120,8 @@ pub(crate) struct Scan {
     /// The lines of the segment that its index has records for.
     pub entries: Vec<Entry>,
     pub steps: Steps,
+    /// A segment ends where the next one begins, whatever else it has; otherwise only where it goes bad there.
+    pub ends_at_next: bool,
     /// A place that the scan is to pass, and whether it did.
     pub watched: Option<Entry>,
     pub passed: bool,
@@ -129,12 +136,14 @@ impl Scan {
             found: Recovered::default(),
             entries: Vec::new(),
             steps: Steps::default(),
+            ends_at_next: false,
             watched: None,
             passed: false,
         }
     }
 
-    /// Reads a segment to its end, or up to the line with the seq `until`.
+    /// Reads a segment to its end, or up to where the next one begins, at the seq `until`: after a failed sync the lines
+    /// from there on were written to that one, and what this one has of them may be half written.
     pub(crate) fn segment(
         &mut self,
         name: SegmentName,
@@ -155,7 +164,7 @@ impl Scan {
             is_closed: false,
         };
         loop {
-            if until.is_some_and(|until| self.chain.last_seq() + 1 >= until) {
+            if self.ends_at_next && until.is_some_and(|until| self.chain.last_seq() + 1 >= until) {
                 return segment;
             }
             let next = source.next();
@@ -189,6 +198,9 @@ impl Scan {
                 segment.open_end = at_end;
                 segment.listed_at_good = self.found.damage.len();
                 segment.has_head = judged == Judged::Right;
+            } else if until.is_some_and(|until| until <= self.chain.last_seq() + 1) {
+                self.reject_held();
+                return segment;
             }
             if at_end {
                 return segment;

@@ -116,7 +116,7 @@ impl Sessions {
         options.storage = Some(Arc::clone(&storage));
         let (store, opened) = Store::open(&folder, options)?;
         let next_seq = opened.last_seq + 1;
-        Ok((SessionLog { folder, storage, store, next_seq, ids: None }, opened))
+        Ok((SessionLog { folder, storage, store, next_seq, ids: None, early_ids: Vec::new() }, opened))
     }
 }
 
@@ -172,6 +172,8 @@ pub struct SessionLog {
     next_seq: u64,
     /// The seq of each id; read when the first record with an id of its own comes.
     ids: Option<HashMap<u128, u64>>,
+    /// Of records that were appended before that, and may not be in the file when it is read.
+    early_ids: Vec<(u128, u64)>,
 }
 
 impl SessionLog {
@@ -200,9 +202,10 @@ impl SessionLog {
         let mut placed = Placed { seqs: Vec::with_capacity(records.len()), duplicates: Vec::new(), last_seq };
         let mut next_seq = self.next_seq;
         let mut given: HashMap<&str, usize> = HashMap::new();
+        let mut reader = None;
         for (index, record) in records.iter().enumerate() {
             if let Some(seq) = self.ids()?.get(&key_of(&record.id)).copied() {
-                self.same(index, record, seq)?;
+                self.same(&mut reader, index, record, seq)?;
                 placed.duplicates.push(index);
                 placed.seqs.push(seq);
                 continue;
@@ -231,8 +234,10 @@ impl SessionLog {
         reply: impl FnOnce(Result<Ack, AppendError>) + Send + 'static,
     ) {
         for record in &records {
-            if let Some(ids) = &mut self.ids {
-                ids.insert(key_of(&record.id), self.next_seq);
+            let id = (key_of(&record.id), self.next_seq);
+            match &mut self.ids {
+                Some(ids) => drop(ids.insert(id.0, id.1)),
+                None => self.early_ids.push(id),
             }
             self.next_seq += 1;
         }
@@ -255,19 +260,30 @@ impl SessionLog {
                     Err(damage) => unread = unread.or(Some(damage)),
                 }
             }
+            ids.extend(self.early_ids.iter().copied());
             // Half a line that is left behind in an earlier segment is no record; one that is not read is missed.
             let written = self.store.health().written_seq;
             if let Some(damage) = unread.filter(|_| (ids.len() as u64) < written) {
                 return Err(Misplaced::Unread(damage.to_string()));
             }
             self.ids = Some(ids);
+            self.early_ids = Vec::new();
         }
         Ok(self.ids.get_or_insert_default())
     }
 
     /// The record that stands at a seq must be the same: type and payload; its time is the log's.
-    fn same(&self, index: usize, record: &NewRecord, seq: u64) -> Result<(), Misplaced> {
-        let line = match Reader::with_storage(Arc::clone(&self.storage)).from_seq(seq).next() {
+    /// `reader` stays for the next record, which mostly stands behind this one.
+    fn same(
+        &self,
+        reader: &mut Option<Reader>,
+        index: usize,
+        record: &NewRecord,
+        seq: u64,
+    ) -> Result<(), Misplaced> {
+        let there = reader.take().filter(|reader| reader.last_seq() + 1 == seq);
+        let there = there.unwrap_or_else(|| Reader::with_storage(Arc::clone(&self.storage)).from_seq(seq));
+        let line = match reader.insert(there).next() {
             Some(Ok(line)) if line.seq == seq => line,
             Some(Err(damage)) => return Err(Misplaced::Unread(damage.to_string())),
             _ => return Err(Misplaced::Unread(format!("seq {seq} is not written yet"))),

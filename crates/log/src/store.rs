@@ -54,7 +54,7 @@ pub struct Options {
     /// How many bytes wait for the writer (64 MiB). A larger append is taken when nothing else waits.
     pub queue_bytes: usize,
     /// How long written records stay unsynced when nobody asks for a sync (100 ms). Nothing: until someone asks, the
-    /// segment or 64 MiB are full, or the store is closed; until then only the system's own habit saves them.
+    /// segment is full, 16 MiB are unsynced, or the store is closed; until then only the system's own habit saves them.
     pub sync_within: Option<Duration>,
     /// How long the writer waits before it tries a failed write again (250 ms). An append makes it try at once.
     pub retry_every: Duration,

@@ -26,7 +26,7 @@ use crate::syncer::{Syncer, sync};
 /// One write has at most this many bytes, unless a single append has more.
 const CHUNK_BYTES: u64 = 1 << 20;
 /// The writer waits for a sync when this many bytes are unsynced: they are kept in memory until then.
-const MAX_UNSYNCED_BYTES: u64 = 64 << 20;
+const MAX_UNSYNCED_BYTES: u64 = 16 << 20;
 
 struct Segment {
     name: SegmentName,
@@ -377,9 +377,9 @@ impl Writer {
                 self.move_on(&format!("could not cut back: {error}"));
             }
         }
-        if self.indexed.is_some() && self.segment.as_ref().is_some_and(|segment| segment.cut_back) {
-            // A sync may have made durable what was cut off since. Written over, some of it could come back between
-            // right lines, where it would be damage.
+        if self.segment.as_ref().is_some_and(|segment| segment.cut_back) {
+            // A sync may have made durable what was cut off since. Written over, some of it could come back: between
+            // right lines it would be damage, and lines that were refused would be read.
             self.sync_cut();
         }
         let full = self

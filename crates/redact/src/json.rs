@@ -82,6 +82,72 @@ pub(crate) fn redact<'a>(text: &'a str, mark: &mut dyn FnMut(&mut String, &Span,
     Cow::Owned(out)
 }
 
+/// One string value of a JSON text.
+#[derive(Clone, Copy, Debug)]
+pub struct Value<'a> {
+    /// The member it stands under; in an array: the array's own.
+    pub name: &'a str,
+    /// In how many objects and arrays it stands.
+    pub depth: usize,
+    /// What it says.
+    pub text: &'a str,
+}
+
+/// Replaces string values of a JSON text: `change` gives the new one as raw contents, escapes included; nothing where it
+/// stays. Names and all other bytes stay.
+pub fn map_values<'a>(text: &'a str, change: &mut dyn FnMut(&Value<'_>) -> Option<String>) -> Cow<'a, str> {
+    let bytes = text.as_bytes();
+    // The name under which values stand, and whether the next string in an object is a name.
+    let mut levels: Vec<(String, bool, bool)> = Vec::new();
+    let mut out = String::new();
+    let (mut copied, mut at) = (0, 0);
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' => {
+                let start = at + 1;
+                let end = string_end(bytes, start);
+                let decoded = decode(&text[start..end]);
+                let depth = levels.len();
+                match levels.last_mut() {
+                    Some((name, true, expects_name @ true)) => {
+                        *name = decoded.into_owned();
+                        *expects_name = false;
+                    }
+                    level => {
+                        let name = level.map_or("", |(name, ..)| name);
+                        if let Some(new) = change(&Value { name, depth, text: &decoded }) {
+                            out.push_str(&text[copied..start]);
+                            out.push_str(&new);
+                            copied = end;
+                        }
+                    }
+                }
+                at = end;
+            }
+            b'{' => levels.push((String::new(), true, true)),
+            b'[' => {
+                let name = levels.last().map(|(name, ..)| name.clone()).unwrap_or_default();
+                levels.push((name, false, false));
+            }
+            b'}' | b']' => {
+                levels.pop();
+            }
+            b',' => {
+                if let Some((_, is_object, expects_name)) = levels.last_mut() {
+                    *expects_name = *is_object;
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[copied..]);
+    Cow::Owned(out)
+}
+
 /// Replaces parts of the strings of `text`: those that `find` names in the raw contents of each.
 pub(crate) fn replace<'a>(
     text: &'a str,

@@ -21,5 +21,6 @@ mod redactor;
 mod scrub;
 
 pub use clean::{clean_line, clean_text, clip, tmux_job_text, tmux_option_text};
+pub use json::{Value, map_values};
 pub use redactor::Redactor;
 pub use scrub::Scrub;

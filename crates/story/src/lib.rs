@@ -15,6 +15,7 @@ pub mod reference;
 pub mod resume;
 pub mod tell;
 pub mod template;
+pub mod upgrade;
 
 pub use canonical::canonical;
 pub use check::{Checker, Finding, Level, Options, Profile, Rule, Standing};
@@ -23,3 +24,4 @@ pub use line::{Line, Unreadable};
 pub use resume::{CannotResume, Offer, resume};
 pub use tell::{Teller, Telling};
 pub use template::Templates;
+pub use upgrade::{Changed, UPGRADES, Upgrade, upgrade};

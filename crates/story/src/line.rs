@@ -4,6 +4,7 @@ use herdbook_events::catalog::{Class, Event, EventType, Lists, Members, faults};
 use serde_json::value::RawValue;
 
 use crate::canonical::canonical;
+use crate::upgrade::{UPGRADES, upgrade};
 
 /// The version of lines that is understood.
 pub const LINE_VERSION: u64 = 1;
@@ -42,9 +43,11 @@ impl Unreadable {
 }
 
 impl Line {
-    /// Reads a line: the members that every line has, whatever its version. Others are passed over.
+    /// Reads a line: the members that every line has, whatever its version. Others are passed over. A line of an earlier
+    /// version is read as one of today's.
     pub fn read(text: &str) -> Result<Line, Unreadable> {
         let text = herdbook_events::replace_lone_surrogates(text);
+        let text = upgrade(&text, UPGRADES)?;
         let members = Members::read(&text)
             .map_err(|error| Unreadable::new("the line", &format!("is no object: {error}")))?;
         if let Some(repeated) = members.repeated().next() {

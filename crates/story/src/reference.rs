@@ -4,7 +4,8 @@ use herdbook_events::catalog::{Class, Durable, EventType, Kind, Members, Shaped}
 use serde_json::value::RawValue;
 
 use crate::canonical::{canonical, write_text};
-use crate::line::Unreadable;
+use crate::line::{LINE_VERSION, Unreadable};
+use crate::upgrade::{UPGRADES, upgrade};
 
 /// Members of payloads that hold a seq: the type, and the way to the member.
 const SEQS: [(EventType, &[&str]); 5] = [
@@ -19,6 +20,7 @@ const SEQS: [(EventType, &[&str]); 5] = [
 /// stays as it is, byte for byte, if its payload is canonical text.
 pub fn reference_line(line: &str) -> Result<String, Unreadable> {
     let line = herdbook_events::replace_lone_surrogates(line);
+    let line = upgrade(&line, UPGRADES)?;
     let (members, event_type) = read(&line)?;
     print(&members, |name, value| {
         if name == "payload" { only_reference(&event_type.kind(), value) } else { Ok(value.get().to_owned()) }
@@ -29,6 +31,7 @@ pub fn reference_line(line: &str) -> Result<String, Unreadable> {
 /// payload names, one higher. Its payload becomes canonical text; members that the reference does not have are left out.
 pub fn from_zero(line: &str) -> Result<String, Unreadable> {
     let line = herdbook_events::replace_lone_surrogates(line);
+    let line = upgrade(&line, UPGRADES)?;
     let (members, event_type) = read(&line)?;
     print(&members, |name, value| match name {
         "seq" => one_higher(value, "seq"),
@@ -50,6 +53,11 @@ fn unreadable(member: &str, message: impl Into<String>) -> Unreadable {
 fn read(line: &str) -> Result<(Members<'_>, EventType), Unreadable> {
     let members =
         Members::read(line).map_err(|error| unreadable("the line", format!("is no object: {error}")))?;
+    // A later version may mean other things by the same members, and have members that would be lost here.
+    let version: Option<u64> = members.read_as("v");
+    if let Some(version) = version.filter(|version| *version != LINE_VERSION) {
+        return Err(unreadable("v", format!("is {version}, this build reads {LINE_VERSION}")));
+    }
     let name: String =
         members.read_as("type").ok_or_else(|| unreadable("type", "is missing or no string"))?;
     let known = EventType::parse(&name).filter(|known| known.class() == Class::Durable);

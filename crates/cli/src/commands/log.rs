@@ -4,10 +4,13 @@ mod check;
 mod export;
 mod file;
 mod import;
+mod keep;
 mod lines;
 mod listing;
 mod ls;
+mod repair;
 mod replay;
+mod scrub;
 mod show;
 mod tail;
 mod target;
@@ -19,7 +22,7 @@ use super::Context;
 use crate::error::Problem;
 use crate::exit::Exit;
 
-/// Read session logs: list, show, follow, check, replay, export and import them
+/// Session logs: list, show, follow, check, replay, export, import, repair and scrub them
 ///
 /// A log is named by its session's key (or how that begins), or it is a file of one JSON event a line. No daemon is
 /// needed. Without a command it lists the sessions that have a log, the latest first.
@@ -42,6 +45,9 @@ enum Verb {
     Replay(replay::Args),
     Export(export::Args),
     Import(import::Args),
+    Repair(repair::Args),
+    Scrub(scrub::Args),
+    Keep(keep::Args),
 }
 
 /// Runs it.
@@ -58,5 +64,8 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
         Verb::Replay(args) => replay::run(args, context),
         Verb::Export(args) => export::run(args, context),
         Verb::Import(args) => import::run(args, context),
+        Verb::Repair(args) => repair::run(args, context),
+        Verb::Scrub(args) => scrub::run(args, context),
+        Verb::Keep(args) => keep::run(args, context),
     }
 }

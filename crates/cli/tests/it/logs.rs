@@ -1,5 +1,6 @@
 //! `herdbook log` over files; over sessions in `logs/`.
 
+mod aftercare;
 mod import;
 mod keys;
 mod show;

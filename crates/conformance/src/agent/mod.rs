@@ -8,7 +8,9 @@
 //! The story itself is data: [`tale::tale`] walks through every type of the catalog.
 
 mod book;
+pub mod command;
 mod fill;
+pub mod http;
 mod memory;
 mod place;
 mod run;

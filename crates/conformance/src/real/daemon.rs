@@ -61,6 +61,15 @@ impl Daemon {
         Ok(daemon)
     }
 
+    /// Ends it at once, as a crash would.
+    ///
+    /// # Errors
+    /// It could not be killed.
+    pub fn kill(&mut self) -> io::Result<()> {
+        self.child.kill()?;
+        self.child.wait().map(|_| ())
+    }
+
     /// Its process id.
     pub fn pid(&self) -> u32 {
         self.child.id()

@@ -20,6 +20,8 @@ pub struct Tools {
 pub mod parts {
     /// A stand-in agent: `stand-in JOB`.
     pub const STAND_IN: &str = "stand-in";
+    /// The agent of the tale: `agent KEY --socket PATH …`.
+    pub const AGENT: &str = "agent";
     /// Leaves its terminal and becomes the command that follows.
     pub const LAUNCH: &str = "launch";
     /// Sends the bytes of its stdin to a port and prints the answer: `request PORT READ_MS`.

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, HashSet};
 
 use herdbook_conformance::agent::tale::tale;
 use herdbook_conformance::agent::{
-    Book, Ending, Keeper, MemoryBook, Mortal, Page, Stopped, Trouble, Witness, run,
+    Book, Ending, Entry, Keeper, MemoryBook, Mortal, Page, Stopped, Trouble, Witness, run,
 };
 use herdbook_events::catalog::EventType;
 use herdbook_story::{Checker, History, Line, Options, Templates};
+use serde_json::Value;
 
 /// What the agent was about to send, by session and the seq before it.
 #[derive(Clone, Default)]
@@ -61,6 +62,22 @@ fn assert_sealed(book: &MemoryBook) {
         assert_eq!(found, [], "{session}");
     }
     assert_eq!(book.warnings, [""; 0]);
+}
+
+/// What a parent says of its children is what their own logs begin with (B2).
+fn assert_children_are_where_they_belong(book: &MemoryBook) {
+    let lines = |session: &str| -> Vec<Value> {
+        book.lines(session).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let created: Vec<Value> =
+        lines("s").into_iter().filter(|line| line["type"] == "subtask.created").collect();
+    assert_eq!(created.len(), 2);
+    for created in created {
+        let child = &lines(created["payload"]["childSessionId"].as_str().unwrap())[0];
+        assert_eq!(child["type"], "session.started");
+        assert_eq!(child["payload"]["workingDirectory"], created["payload"]["worktreePath"]);
+        assert_eq!(child["payload"]["gitBranch"], created["payload"]["branch"]);
+    }
 }
 
 fn types(book: &MemoryBook) -> BTreeMap<String, u64> {
@@ -138,8 +155,23 @@ fn go_on(book: &mut MemoryBook, sent: &mut Sent, left: usize) {
     assert!(matches!(end, Ok(_) | Err(Stopped::Book(Trouble::Killed(_)))), "{end:?}");
 }
 
+/// The steps of a story in which nobody dies, in order: the session (`s` or its children), a blank, the label.
+pub fn labels() -> Vec<String> {
+    let (mut book, mut labels) = (MemoryBook::default(), Vec::new());
+    let mut after = |page: &Page<'_>, _: &MemoryBook| {
+        labels.push(format!("{} {}", page.session, page.label));
+        Ok(())
+    };
+    go_to_the_end(&mut Watched { book: &mut book, after: &mut after }, &mut Sent::default());
+    labels.retain(|label| !label.ends_with(" resume"));
+    labels
+}
+
 /// More than a resumption and the longest scene have, together.
 const A_SCENE: usize = 32;
+
+/// More than a resumption and a request behind it have.
+const A_RESUMPTION: usize = 12;
 
 #[test]
 fn the_agent_dies_behind_every_event_and_goes_on() {
@@ -167,36 +199,86 @@ fn a_resumption_that_is_torn_is_resumed() {
                 break;
             }
             torn += 1;
-            go_on(&mut book, &mut sent, A_SCENE);
+            go_on(&mut book, &mut sent, A_RESUMPTION);
             assert_eq!(book.warnings, [""; 0], "torn behind its event {written}");
             assert_told_the_same(&book, &sent);
         }
     }
-    println!("{torn} torn");
     assert!(torn > 300, "{torn}");
 }
 
+/// So many sessions share the steps: each dies at its part of them, and its log grows with every death.
+const SHARES: usize = 4;
+
 #[test]
-fn one_session_dies_at_every_event_and_comes_to_its_end() {
-    let (mut book, mut sent, mut died) = (MemoryBook::default(), Sent::default(), HashSet::new());
-    let mut after = |page: &Page<'_>, _: &MemoryBook| {
-        let label = format!("{} {}", page.session, page.label);
-        let dies = page.label != "resume" && died.insert(label.clone());
-        if dies { Err(Trouble::Killed(label)) } else { Ok(()) }
-    };
+fn sessions_that_die_again_and_again_come_to_their_end() {
+    let labels = labels();
     let mut deaths = 0;
-    loop {
-        let end = go(&mut Watched { book: &mut book, after: &mut after }, &mut sent);
-        if end == Ok(Ending::Over) {
-            break;
-        } else if end != Ok(Ending::Left) {
-            assert!(matches!(end, Err(Stopped::Book(Trouble::Killed(_)))), "{end:?}");
-            deaths += 1;
+    for share in 0..SHARES {
+        let (mut book, mut sent) = (MemoryBook::default(), Sent::default());
+        let mut fates: HashSet<&String> = labels.iter().skip(share).step_by(SHARES).collect();
+        deaths += fates.len();
+        let mut after = |page: &Page<'_>, _: &MemoryBook| {
+            let label = format!("{} {}", page.session, page.label);
+            if fates.remove(&label) { Err(Trouble::Killed(label)) } else { Ok(()) }
+        };
+        loop {
+            let end = go(&mut Watched { book: &mut book, after: &mut after }, &mut sent);
+            if end == Ok(Ending::Over) {
+                break;
+            }
+            assert!(matches!(end, Ok(Ending::Left) | Err(Stopped::Book(Trouble::Killed(_)))), "{end:?}");
         }
+        assert_eq!(fates, HashSet::new(), "every step of the share was a death");
+        assert_sealed(&book);
+        assert_children_are_where_they_belong(&book);
+        assert_told_the_same(&book, &sent);
     }
     // One event of the plain story is the resumption behind the shutdown.
-    assert_eq!(deaths, behind_each_event().len() - 1, "every event killed once");
-    assert_sealed(&book);
-    println!("{deaths} deaths, {} lines", book.lines("s").len());
-    assert_told_the_same(&book, &sent);
+    assert_eq!(deaths, behind_each_event().len() - 1);
+}
+
+#[test]
+fn an_agent_does_not_go_on_with_a_log_of_another_story() {
+    let mut book = MemoryBook::default();
+    go_on(&mut book, &mut Sent::default(), 3);
+    let id = "7ZZZZZZZZZZZZZZZZZZZZZZZZZ".to_owned();
+    let payload = r#"{"title":"Not mine"}"#.to_owned();
+    let entries = [Entry { id, event_type: EventType::SessionRenamed, payload }];
+    book.append(&Page { session: "s", expected: 3, label: "", entries: &entries }).unwrap();
+    let stopped = go(&mut book, &mut Sent::default()).unwrap_err().to_string();
+    assert_eq!(stopped, "seq 4 is session.renamed, the script has user.message-created of 'first' there");
+}
+
+/// Before the agent's own fifth append, another agent resumes the session and writes.
+struct Meddled {
+    book: MemoryBook,
+    appends: usize,
+}
+
+impl Book for Meddled {
+    fn read(&mut self, session: &str) -> Result<Vec<String>, Trouble> {
+        self.book.read(session)
+    }
+
+    fn append(&mut self, page: &Page<'_>) -> Result<Vec<String>, Trouble> {
+        self.appends += 1;
+        if self.appends == 5 {
+            go_on(&mut self.book, &mut Sent::default(), 3);
+        }
+        self.book.append(page)
+    }
+
+    fn tell(&mut self, session: &str, events: &[(EventType, String)]) -> Result<(), Trouble> {
+        self.book.tell(session, events)
+    }
+}
+
+#[test]
+fn of_two_agents_of_one_session_one_is_refused() {
+    let mut one = Meddled { book: MemoryBook::default(), appends: 0 };
+    let stopped = go(&mut one, &mut Sent::default()).unwrap_err();
+    assert_eq!(stopped, Stopped::Book(Trouble::Refused("the log ends at seq 7".to_owned())));
+    go_to_the_end(&mut one.book, &mut Sent::default());
+    assert_sealed(&one.book);
 }

@@ -9,8 +9,10 @@
 
 mod agent;
 mod command;
+mod corpus;
 mod disorder;
 mod folders;
 mod past;
 mod screens;
 mod stand_in;
+mod walk;

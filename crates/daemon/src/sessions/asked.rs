@@ -273,6 +273,38 @@ mod tests {
     }
 
     #[test]
+    fn what_is_kept_is_kept_the_same_when_it_is_sent_again() {
+        let redactor = Redactor::new(&[7; 32]);
+        for payload in [
+            r#"{"a":"password=hunter2hunter2","b":[1.50,{"token":"x\ud83d AKIAIOSFODNN7EXAMPLE"}]}"#,
+            r#"{"url":"https://me:correcthorse@example.org/","thinking":"AKIAIOSFODNN7EXAMPLE"}"#,
+        ] {
+            for event_type in ["a", "model.thinking-block-completed"] {
+                let first = kept(&format!(r#"{{"type":"{event_type}","payload":{payload}}}"#));
+                let again = kept(&format!(r#"{{"type":"{event_type}","payload":{}}}"#, first.payload));
+                assert_eq!((again.payload, again.is_changed), (first.payload, false), "{event_type}");
+            }
+        }
+        // Whatever the bytes are, there is an answer; and what is kept stands on one line.
+        let body = r#"{"expected":3,"synced":true,"events":[{"id":"01KDVDNA7T0000000000000001","type":"tool.failed","payload":
+            {"a":"\u0000\ud83d\ude00\n","b":[1e400,-0,{}],"password":"correct horse"}},{"type":"b","payload":{}}]}"#;
+        assert_eq!(append(body.as_bytes(), &redactor).unwrap().events.len(), 2);
+        let mut taken = 0;
+        for at in 0..body.len() {
+            assert!(append(&body.as_bytes()[..at], &redactor).is_err());
+            for byte in [b'"', b'\\', b'{', b'}', b',', b'0', b'd', 0x80, 0] {
+                let mut changed = body.as_bytes().to_vec();
+                changed[at] = byte;
+                let events = append(&changed, &redactor).map_or(Vec::new(), |asked| asked.events);
+                taken += events.len();
+                assert!(events.iter().all(|event| !event.payload.contains(['\n', '\r', '\0'])));
+                assert!(shown(&changed, &redactor).is_err());
+            }
+        }
+        assert!(taken > 100, "{taken}");
+    }
+
+    #[test]
     fn only_ephemeral_events_of_their_shape_are_shown() {
         let read = |event: &str| {
             let body = format!(r#"{{"events":[{event}]}}"#);

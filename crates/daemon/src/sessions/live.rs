@@ -83,7 +83,7 @@ impl Live {
             let words = format!("the log of session '{key}' could be read up to seq {seq} only; try again");
             return Err(Refused::Away(words));
         }
-        told.is_written(seq);
+        told.begins_at(seq);
         Ok(Live {
             log,
             trial: checker.clone(),
@@ -170,6 +170,12 @@ impl Live {
         let health = self.log.health();
         let moved = || format!("{} syncs failed, and it went on in a new segment", health.failed_syncs);
         health.error.clone().or_else(|| (health.failed_syncs > 0).then(moved))
+    }
+
+    /// As if an append had failed.
+    #[cfg(test)]
+    pub(crate) fn fail(&self) {
+        self.failed.store(true, Ordering::Release);
     }
 
     /// Writes and syncs the rest. It takes as long as the disk does.

@@ -20,6 +20,11 @@ impl Told {
         Told(watch::Sender::new(Progress::default()))
     }
 
+    /// A log was opened, and ends at this seq: it may be another one than before under the same key.
+    pub(crate) fn begins_at(&self, seq: u64) {
+        self.0.send_modify(|progress| progress.written_seq = seq);
+    }
+
     pub(crate) fn is_written(&self, seq: u64) {
         self.0.send_if_modified(|progress| {
             let is_more = seq > progress.written_seq;

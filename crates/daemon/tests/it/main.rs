@@ -14,6 +14,7 @@ mod clocks;
 mod crash;
 mod detector;
 mod events;
+mod follows;
 mod frames;
 mod guard;
 mod holds;

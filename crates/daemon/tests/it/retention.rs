@@ -110,6 +110,21 @@ fn old_sessions_are_deleted_whole_with_those_they_started() {
 }
 
 #[test]
+fn a_damaged_session_is_left_to_its_human() {
+    let state = tempfile::tempdir().unwrap();
+    let sessions = Sessions::new(state.path());
+    session(&sessions, "old", 0, &[]);
+    let segment = sessions.folder("old").join("0000000001.jsonl");
+    let text = fs::read_to_string(&segment).unwrap().replace("\"note\"", "\"nope\"");
+    fs::File::create(&segment)
+        .and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()))
+        .unwrap();
+    let rules = Retention { session_days: 1, compress_after_days: 1, ..KEEP };
+    assert_eq!(round(&mut Keeper::default(), state.path(), rules, 9), Round::default());
+    assert!(segment.exists());
+}
+
+#[test]
 fn a_round_ends_when_it_is_told_to() {
     let state = tempfile::tempdir().unwrap();
     let sessions = Sessions::new(state.path());

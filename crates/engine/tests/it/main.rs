@@ -3,6 +3,7 @@
 #![expect(missing_docs, reason = "a test: names say it")]
 #![expect(clippy::unwrap_used, reason = "a test: what is missing fails it")]
 
+mod aged;
 mod decisions;
 mod detected;
 mod endings;
@@ -241,6 +242,13 @@ impl Herd {
         herd.now = Now { wall_ms: self.now.wall_ms, mono_ms: 5 };
         herd.deliveries = self.deliveries;
         self.journal.iter().for_each(|record| herd.engine.replay(&view(record)).unwrap());
+        herd
+    }
+
+    /// A new engine that folds another journal, at this one's time.
+    pub fn folded(&self, journal: Vec<Record>) -> Herd {
+        let mut herd = Herd { journal, now: self.now, deliveries: self.deliveries, ..Herd::new() };
+        herd = herd.restarted();
         herd
     }
 

@@ -2,11 +2,11 @@
 
 use herdbook_engine::book::KeptSpan;
 use herdbook_engine::view::{QueueEntry, SessionView, WhyView};
-use herdbook_engine::{Doing, HookDelivery, HumanAct, Input, TmuxFacts};
+use herdbook_engine::{Doing, HookDelivery, HumanAct, Input, Shown, TmuxFacts};
 use herdbook_events::{Origin, Process, SessionKey, Shows, Told, WaitKind};
 use proptest::prelude::*;
 
-use crate::Herd;
+use crate::{Herd, aged};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -287,6 +287,15 @@ fn seen(herd: &Herd) -> Seen {
 }
 
 /// What is seen of a herd, but for the ids of records, which a program makes anew.
+/// Queue and sessions, without what they say to the human.
+fn without_texts(herd: &Herd) -> (Vec<QueueEntry>, Vec<SessionView>) {
+    let mut queue = herd.engine.queue(herd.now);
+    let mut sessions = herd.engine.sessions();
+    queue.iter_mut().for_each(|entry| entry.message.clear());
+    sessions.iter_mut().for_each(|view| view.message.clear());
+    (queue, sessions)
+}
+
 fn seen_without_ids(herd: &Herd) -> (Vec<QueueEntry>, Vec<SessionView>) {
     let (queue, mut sessions, _) = seen(herd);
     sessions.iter_mut().flat_map(|view| &mut view.evidence).for_each(|evidence| evidence.id.clear());
@@ -503,6 +512,22 @@ proptest! {
         prop_assert_eq!(seen(&herd), seen(&after));
         prop_assert_eq!(herd.engine.spans(herd.now, 0), after.engine.spans(herd.now, 0));
         prop_assert_eq!(herd.engine.totals(), after.engine.totals());
+    }
+
+    /// The texts of old records are gone: what moves sessions is not.
+    #[test]
+    fn an_aged_journal_gives_the_same_herd(steps in steps_and_clocks()) {
+        let mut herd = Herd::new();
+        steps.iter().for_each(|step| take(&mut herd, step));
+        herd.input(Input::Daemon { what: "stop", version: "0".into(), boot: None });
+        let whole = herd.restarted();
+        let kept = herd.folded(aged::age(&herd, &aged::shown(&herd)));
+        prop_assert_eq!(seen(&whole), seen(&kept));
+        let aged = herd.folded(aged::age(&herd, &Shown::default()));
+        prop_assert_eq!(without_texts(&whole), without_texts(&aged));
+        prop_assert_eq!(whole.engine.spans(herd.now, 0), aged.engine.spans(herd.now, 0));
+        prop_assert_eq!(whole.engine.totals(), aged.engine.totals());
+        prop_assert_eq!(whole.engine.received(), aged.engine.received());
     }
 
     #[test]

@@ -156,6 +156,18 @@ impl Disk {
         self.lock().syncs
     }
 
+    /// Prints all files, for a test that fails.
+    pub fn show(&self) {
+        for name in self.names() {
+            let content = self.content(&name).unwrap_or_default();
+            if name.ends_with(".idx") {
+                println!("{name}: {content:?}");
+            } else {
+                println!("{name}: {}", String::from_utf8_lossy(&content).escape_debug());
+            }
+        }
+    }
+
     /// How many bytes were read so far.
     pub fn bytes_read(&self) -> u64 {
         self.lock().bytes_read

@@ -8,12 +8,13 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use herdbook_log::{
-    Ack, AppendError, Durability, Expected, Line, NewRecord, Options, Reader, SessionLog, Sessions,
+    Ack, AppendError, Durability, Expected, Line, NewRecord, OpenError, Opened, Options, Reader, SessionLog,
+    Sessions, Store,
 };
 
 use crate::disk::{Disk, Faults, Random};
 use crate::session_damage::on;
-use crate::support::{answer, padded_record, read_all, slow};
+use crate::support::{answer, padded_record, read_all, seeds, send, seqs, until};
 
 type Answer = Receiver<Result<Ack, AppendError>>;
 
@@ -52,7 +53,7 @@ impl Producer {
         for (seq, id) in self.synced.iter().chain(&self.written) {
             let found = lines.get(*seq as usize - 1).map(|line| line.id.as_str());
             if found != Some(id.as_str()) {
-                show(disk);
+                disk.show();
                 panic!("seq {seq} with {id} was promised, found {found:?}");
             }
         }
@@ -101,23 +102,11 @@ fn append(log: &mut SessionLog, records: Vec<NewRecord>, durability: Durability)
     receiver
 }
 
-/// Prints all files, for a test that fails.
-fn show(disk: &Disk) {
-    for name in disk.names() {
-        let content = disk.content(&name).unwrap_or_default();
-        if name.ends_with(".idx") {
-            println!("{name}: {content:?}");
-        } else {
-            println!("{name}: {}", String::from_utf8_lossy(&content).escape_debug());
-        }
-    }
-}
-
 fn open(disk: &Disk, random: &mut Random) -> SessionLog {
     let sessions = Sessions::new("unused".as_ref());
     let opened = sessions.open("s-1", options(disk, random));
     if opened.is_err() {
-        show(disk);
+        disk.show();
     }
     opened.unwrap().0
 }
@@ -211,23 +200,81 @@ fn run(seed: u64) {
     assert_eq!(log.last_seq(), ack.last_seq);
 }
 
-/// Some seconds of work; in the slow tier some minutes. `HERDBOOK_TEST_SEED` is the first seed, and the only one outside
-/// of the slow tier.
-fn seeds() -> std::ops::Range<u64> {
-    #[expect(clippy::disallowed_methods, reason = "the seed of a failure is run again by its number")]
-    let first = std::env::var("HERDBOOK_TEST_SEED").ok().and_then(|seed| seed.parse::<u64>().ok());
-    match first {
-        first if slow() => first.unwrap_or(0)..first.unwrap_or(0) + 20_000,
-        Some(seed) => seed..seed + 1,
-        None => 0..500,
+#[test]
+fn a_session_keeps_its_word_over_faults_kills_and_power_cuts() {
+    // Some seconds of work; in the slow tier some minutes.
+    for seed in seeds(500) {
+        // Shown when the test fails: this seed and the one number decide everything but the threads' timing.
+        println!("seed {seed}");
+        run(seed);
+    }
+}
+
+fn opened(disk: &Disk) -> Result<(Store, Opened), OpenError> {
+    let (sync_within, retry_every) = (None, Duration::from_millis(2));
+    Store::open("unused".as_ref(), Options { sync_within, retry_every, ..on(disk, "s-1") })
+}
+
+fn append_to(store: &Store, number: u64) {
+    answer(&send(store, vec![padded_record(number, 700)], Durability::Synced)).unwrap();
+}
+
+#[test]
+fn what_a_failed_sync_left_in_the_old_segment_counts_for_nothing() {
+    let disk = Disk::new();
+    let (store, _) = opened(&disk).unwrap();
+    (1..=6).for_each(|number| append_to(&store, number));
+    store.close();
+    let whole = disk.content("0000000001.jsonl").unwrap();
+    let lines: Vec<&[u8]> = whole.split_inclusive(|byte| *byte == b'\n').collect();
+    // The sync of 4 and 5 failed, half of 4 and all of 5 came to the disk, and both were written to a new segment.
+    for broken in [&lines[3][..300], b"", b"\0\0\0\n", &[lines[3], &lines[4][..9]].concat()] {
+        let rest = [broken, b"\n", lines[4]].concat();
+        let disk = Disk::with_segment(&[&lines[..3].concat()[..], &rest].concat());
+        disk.put("0000000004.jsonl", &lines[3..].concat());
+        let (store, found) = opened(&disk).unwrap();
+        assert_eq!((found.last_seq, found.torn.len()), (6, 1));
+        assert_eq!(
+            (found.torn[0].segment.as_str(), found.torn[0].bytes),
+            ("0000000001.jsonl", rest.len() as u64)
+        );
+        append_to(&store, 7);
+        store.close();
+        let (read, damage) = read_all(&mut Reader::with_storage(Arc::new(disk.clone())));
+        assert_eq!((seqs(&read), damage), ((1..=7).collect(), vec![]));
+        assert_eq!(opened(&disk).unwrap().1.torn, vec![]);
     }
 }
 
 #[test]
-fn a_session_keeps_its_word_over_faults_kills_and_power_cuts() {
-    for seed in seeds() {
-        // Shown when the test fails: this seed and the one number decide everything but the threads' timing.
-        println!("seed {seed}");
-        run(seed);
+fn what_was_cut_back_is_synced_before_anything_is_written_over_it() {
+    let disk = Disk::new();
+    let (store, _) = opened(&disk).unwrap();
+    append_to(&store, 1);
+    let before = disk.syncs();
+    disk.set(|faults| faults.room = Some(300));
+    let waiting = send(&store, vec![padded_record(2, 700)], Durability::Synced);
+    until("the failure is said", || store.health().error.is_some());
+    disk.set(|faults| faults.room = None);
+    answer(&waiting).unwrap();
+    assert!(disk.syncs() >= before + 2, "the cut, and the record");
+}
+
+#[test]
+fn a_segment_whose_name_was_not_durable_yet_gets_it_before_it_is_written_to() {
+    for seed in 0..16 {
+        let disk = Disk::new();
+        let (store, _) = opened(&disk).unwrap();
+        disk.set(|faults| faults.failing_folder_syncs = u32::MAX);
+        let waiting = send(&store, vec![padded_record(1, 0)], Durability::Synced);
+        until("the failure is said", || store.health().error.is_some());
+        let disk = disk.kill();
+        store.close();
+        assert!(answer(&waiting).is_err());
+        let (store, _) = opened(&disk).unwrap();
+        append_to(&store, 1);
+        let disk = disk.crash(&mut Random(seed));
+        drop(store);
+        assert_eq!(opened(&disk).unwrap().1.last_seq, 1, "seed {seed}");
     }
 }

@@ -247,3 +247,20 @@ fn on_a_small_disk(disk: &Path) {
     let (lines, damage) = read_all(&mut Reader::open(log.folder()));
     assert_eq!((seqs(&lines), damage), ((1..=number + 1).collect(), vec![]));
 }
+
+#[test]
+fn ids_that_are_not_in_the_file_yet_are_known() {
+    let disk = crate::disk::Disk::new();
+    let options = crate::session_damage::on(&disk, "s-1");
+    let (mut log, _) = Sessions::new("unused".as_ref()).open("s-1", options).unwrap();
+    append(&mut log, vec![record(1)]).unwrap();
+    disk.set(|faults| faults.room = Some(0));
+    log.append(vec![record(2)], Durability::Written, |_| {});
+    // It waits for room: what it is can be compared only when it can be read.
+    let unread = log.place(&[record(2)], Expected::Any).unwrap_err();
+    assert_eq!(unread.to_string(), "the log could not be read: seq 2 is not written yet");
+    disk.set(|faults| faults.room = None);
+    append(&mut log, vec![record(3)]).unwrap();
+    let placed = log.place(&[record(1), record(2), record(3), record(4)], Expected::After(0)).unwrap();
+    assert_eq!((placed.seqs, placed.duplicates), (vec![1, 2, 3, 4], vec![0, 1, 2]));
+}

@@ -1,5 +1,6 @@
 //! Helpers: records with made-up ids, appends that wait for their answer, logs read back.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -61,10 +62,22 @@ pub fn read_all(reader: &mut Reader) -> (Vec<Line>, Vec<Damage>) {
     (lines, damage)
 }
 
-/// True in the slow tier (`just test-slow`, `just soak`).
+/// True in the slow tier (`just test-slow`, `just soak-store`).
 #[expect(clippy::disallowed_methods, reason = "how the slow tier is asked for")]
 pub fn slow() -> bool {
     std::env::var_os("HERDBOOK_TEST_SLOW").is_some()
+}
+
+/// The seeds of a test: `usual` of them, in the slow tier 20,000. `HERDBOOK_TEST_SEED` is the first one, and the only one
+/// outside of the slow tier.
+pub fn seeds(usual: u64) -> Range<u64> {
+    #[expect(clippy::disallowed_methods, reason = "the seed of a failure is run again by its number")]
+    let first = std::env::var("HERDBOOK_TEST_SEED").ok().and_then(|seed| seed.parse::<u64>().ok());
+    match first {
+        first if slow() => first.unwrap_or(0)..first.unwrap_or(0) + 20_000,
+        Some(seed) => seed..seed + 1,
+        None => 0..usual,
+    }
 }
 
 pub fn seqs(lines: &[Line]) -> Vec<u64> {

@@ -1,5 +1,6 @@
 //! The envelope: rules E1 to E9.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -11,6 +12,7 @@ use crate::canonical::canonical;
 use crate::check::checker::Checker;
 use crate::check::rules::{Profile, Rule};
 use crate::line::LINE_VERSION;
+use crate::upgrade::{UPGRADES, upgrade};
 
 /// The clock may go back so far without a word, in milliseconds.
 const CLOCK_SLACK_MS: i64 = 5_000;
@@ -39,6 +41,8 @@ impl Checker {
         self.lines.count += 1;
         self.found.seq = self.lines.last_seq.saturating_add(1);
         let line = herdbook_events::replace_lone_surrogates(line);
+        // What no step can read is named below, as a line of its own version.
+        let line = upgrade(&line, UPGRADES).unwrap_or(Cow::Borrowed(&line));
         let members = match Members::read(&line) {
             Ok(members) => members,
             Err(error) => {

@@ -40,6 +40,8 @@ pub struct Teller {
     pub(super) queued: HashMap<String, u64>,
     pub(super) processes: HashMap<String, String>,
     pub(super) subtasks: HashMap<String, String>,
+    /// No line was told yet.
+    is_new: bool,
     /// The telling began at the first line, so it can say what the whole comes to.
     is_whole: bool,
     /// The turn began within the telling.
@@ -74,6 +76,7 @@ impl Teller {
             queued: HashMap::new(),
             processes: HashMap::new(),
             subtasks: HashMap::new(),
+            is_new: true,
             is_whole: false,
             is_turn_whole: false,
             turn: Totals::default(),
@@ -83,10 +86,11 @@ impl Teller {
 
     /// Takes the next line, and returns the rows that it completes.
     pub fn push(&mut self, line: &Line) -> Vec<Row> {
-        let is_first = self.seq == 0;
+        let is_first = std::mem::take(&mut self.is_new);
         (self.seq, self.ts_ms) = (line.seq, line.ts_ms);
         self.id.clone_from(&line.id);
-        if is_first && line.seq == 1 {
+        // A log of the reference may begin at 0.
+        if is_first && line.seq <= 1 {
             self.is_whole = true;
             self.is_turn_whole = true;
         }
@@ -102,24 +106,36 @@ impl Teller {
 
     /// Ends the telling: what is open, and what it all comes to.
     pub fn finish(mut self) -> Vec<Row> {
-        let mut waits: Vec<Wait> = self.waits.drain().map(|(_, wait)| wait).collect();
-        waits.sort_by_key(|wait| wait.seq);
-        for wait in waits {
-            let row = Row::new(RowKind::Step, wait.seq, wait.ts_ms, "waits").toned(Tone::Bad);
-            self.add(wait.say(row).also("has no answer", Tone::Bad));
-        }
-        let mut tools: Vec<OpenTool> = self.tools.drain().map(|(_, tool)| tool).collect();
-        tools.sort_by_key(|tool| tool.seq);
-        for tool in tools {
-            let row = Row::new(RowKind::Step, tool.seq, tool.ts_ms, tool.name).toned(Tone::Name);
-            self.add(row.say(tool.subject, Tone::Plain).also("has no end", Tone::Bad));
-            self.rows.extend(tool.details);
-        }
+        self.rows = self.open();
         self.end_turn();
         if self.is_whole && self.whole.turns > 1 {
             self.rows.extend(self.whole.rows(true, self.seq, self.ts_ms));
         }
         self.rows
+    }
+
+    /// From here on, what begins is told before it ends.
+    pub fn go_live(&mut self) {
+        self.telling.live = true;
+    }
+
+    /// Tells what is open at this moment: questions that wait for the human, then tools.
+    pub fn open(&self) -> Vec<Row> {
+        let mut waits: Vec<&Wait> = self.waits.values().collect();
+        waits.sort_by_key(|wait| wait.seq);
+        let wait_row = |wait: &Wait| {
+            let row = Row::new(RowKind::Step, wait.seq, wait.ts_ms, "waits").toned(Tone::Bad);
+            wait.say(row).also("no answer yet", Tone::Bad)
+        };
+        let mut rows: Vec<Row> = waits.into_iter().map(wait_row).collect();
+        let mut tools: Vec<&OpenTool> = self.tools.values().collect();
+        tools.sort_by_key(|tool| tool.seq);
+        for tool in tools {
+            let row = Row::new(RowKind::Step, tool.seq, tool.ts_ms, tool.name.clone()).toned(Tone::Name);
+            rows.push(row.say(&tool.subject, Tone::Plain).also("no end yet", Tone::Bad));
+            rows.extend(tool.details.iter().cloned());
+        }
+        rows
     }
 
     /// Tells what the turn came to, and begins to count anew.

@@ -204,6 +204,26 @@ fn written(steps: &[Step]) -> Writer {
     log
 }
 
+/// Whole sessions of the scripted agent, the second one resumed 44 times: cuts over cuts, prunes, interrupts, steering.
+#[test]
+fn what_the_agent_was_told_is_what_the_rules_read_like() {
+    let templates = Templates::default();
+    let mut compared = 0;
+    for log in [
+        include_str!("../../../../conformance/logs/v1/agent.jsonl"),
+        include_str!("../../../../conformance/logs/v1/agent-resumed.jsonl"),
+    ] {
+        let histories = histories(&read(log), &templates);
+        let values: Vec<Value> = log.lines().map(value).collect();
+        for seq in (0..values.len()).filter(|seq| values[*seq]["type"] == "model.request-started") {
+            let expected = oracle::messages(&values[..seq], &templates.checkpoint, &templates.nudge);
+            assert_eq!(value(&histories[seq]), expected, "as of seq {seq}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 80, "{compared}");
+}
+
 proptest! {
     #[test]
     fn the_fold_is_what_the_rules_say_at_every_line(steps in steps()) {

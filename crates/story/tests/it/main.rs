@@ -19,4 +19,6 @@ mod shared;
 #[cfg(test)]
 mod tell;
 #[cfg(test)]
+mod upgrade;
+#[cfg(test)]
 mod writer;

@@ -26,6 +26,8 @@ fn what_the_reference_does_not_have_is_left_out() {
         reference_line(&unknown).unwrap_err().to_string(),
         "type is 'model.dreamt', which the reference has not"
     );
+    let later = ours.replace(r#"{"v":1"#, r#"{"v":2"#);
+    assert_eq!(reference_line(&later).unwrap_err().to_string(), "v is 2, this build reads 1");
     let headless = r#"{"v":1,"type":"session.renamed","payload":{"title":"x"}}"#;
     assert_eq!(reference_line(headless).unwrap_err().to_string(), "id is missing");
 }

@@ -148,7 +148,7 @@ fn waiting_is_measured_within_one_run_only() {
 #[test]
 fn what_is_open_at_the_end_is_told() {
     let lines = [requested(1, "t", "bash", r#"{"command":"make"}"#), asked(2)];
-    assert_eq!(brief(&lines), ["2 waits: exec: Run make · has no answer", "1 bash: make · has no end"]);
+    assert_eq!(brief(&lines), ["2 waits: exec: Run make · no answer yet", "1 bash: make · no end yet"]);
     let live = told(&lines, Telling { full: false, live: true });
     assert_eq!(live[0], "2 waits: exec: Run make · for you");
 }

@@ -84,7 +84,8 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
         return Ok(Exit::Ok);
     }
     private_dir(&state)?;
-    let (mut log, opened) = sessions.open(key, Options::of_session(now_ms())).map_err(not_open)?;
+    let (mut log, opened) =
+        sessions.open(key, Options::of_session(now_ms())).map_err(|error| not_open(key, &error))?;
     if opened.last_seq != have {
         return Err(Problem::Log(format!("{key} was appended to meanwhile; import it again")));
     }
@@ -182,8 +183,14 @@ fn append_batch(log: &mut SessionLog, batch: Vec<NewRecord>, durability: Durabil
     }
 }
 
-fn not_open(error: OpenError) -> Problem {
-    Problem::Log(whole(&error))
+fn not_open(key: &str, error: &OpenError) -> Problem {
+    match error {
+        OpenError::Locked { pid, .. } => {
+            let process = pid.map_or("another process".to_owned(), |pid| format!("process {pid}"));
+            Problem::Log(format!("{process} has the log of {key} open; import it again once it is closed"))
+        }
+        error => Problem::Log(whole(error)),
+    }
 }
 
 fn tell(printer: &mut Printer, key: &str, have: u64, survey: &Survey) -> Result<(), Problem> {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use herdbook_log::{Damage, Head, Reader};
+use herdbook_story::tell::{Row, RowKind};
 use herdbook_story::{Line as Event, Teller, Telling};
 
 use super::file::FileLine;
@@ -114,8 +115,10 @@ fn show(
     }
     if !is_cut {
         bad += damage(printer, seal.finish())?;
-        for row in teller.finish() {
-            told.print(&row, printer)?;
+        // What the whole comes to says nothing about a part.
+        let is_shown = |row: &&Row| from <= 1 || row.kind != RowKind::Total || row.label == "turn";
+        for row in teller.finish().iter().filter(is_shown) {
+            told.print(row, printer)?;
         }
     }
     Ok((bad, last))

@@ -84,6 +84,8 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     for (place, line) in there.into_iter().enumerate() {
         bad += rows.print(&line, place >= warm, context.printer)?;
     }
+    // What somebody is waited for now may have been asked long before.
+    rows.print_open(context.printer)?;
     if !args.follow {
         return if bad > 0 { Err(Problem::BadLog { bad, lines }) } else { Ok(Exit::Ok) };
     }
@@ -138,12 +140,24 @@ impl Rows {
     fn of(args: &Args) -> Rows {
         match (args.show, args.raw) {
             (true, _) => {
-                let teller = Teller::new(Telling { full: false, live: args.follow });
+                let teller = Teller::new(Telling::default());
                 Rows::Shown(Box::new((teller, Told::new(false))))
             }
             (false, true) => Rows::Raw,
             (false, false) => Rows::Listed,
         }
+    }
+
+    /// Prints what is open, where that is known; from here on, what begins is printed, too.
+    fn print_open(&mut self, printer: &mut Printer) -> Result<(), Problem> {
+        if let Rows::Shown(telling) = self {
+            let (teller, told) = telling.as_mut();
+            for row in teller.open() {
+                told.print(&row, printer)?;
+            }
+            teller.go_live();
+        }
+        Ok(())
     }
 
     /// Takes a line, and prints it if it counts. Returns how many faults it has.

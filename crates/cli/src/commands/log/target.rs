@@ -94,7 +94,7 @@ pub fn sessions(env: &Env) -> Result<Sessions, Problem> {
 /// The keys of all sessions that have a log, sorted. One whose first line cannot be read has none.
 fn keys_of(sessions: &Sessions) -> Vec<String> {
     let folders = sessions.folders().unwrap_or_default();
-    let key = |folder: &PathBuf| glance(folder).ok()?.session_id;
+    let key = |folder: &PathBuf| sessions.key_of_folder(folder).ok().flatten();
     let mut keys: Vec<String> = folders.iter().filter_map(key).collect();
     keys.sort_unstable();
     keys

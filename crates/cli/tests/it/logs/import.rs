@@ -63,6 +63,25 @@ fn a_log_that_begins_at_zero_is_shifted_with_its_positions() {
 }
 
 #[test]
+fn a_log_that_is_open_is_not_imported_into() {
+    let env = TestEnv::new();
+    let start: String = UNSEALED.split_inclusive('\n').take(5).collect();
+    assert_eq!(import(&env, &start, &[]).code, 0);
+    let sessions = herdbook_log::Sessions::new(&env.path().join("state/herdbook"));
+    let (log, opened) = sessions.open("tea-timer", herdbook_log::Options::of_session(1)).unwrap();
+    assert_eq!(opened.last_seq, 5);
+    let ran = import(&env, UNSEALED, &[]);
+    let words = format!("error: process {} has the log of tea-timer open; ", std::process::id());
+    assert_eq!(ran.code, 1);
+    assert!(ran.stderr.starts_with(&words), "{}", ran.stderr);
+    // Where there is nothing to write, nothing is opened.
+    assert_eq!(import(&env, &start, &[]).code, 0);
+    log.close();
+    assert_eq!(import(&env, UNSEALED, &[]).code, 0);
+    assert_eq!(export(&env, "tea-timer"), UNSEALED);
+}
+
+#[test]
 fn another_key_renames_the_session_and_nothing_else() {
     let env = TestEnv::new();
     let ran = import(&env, UNSEALED, &["--as", "old/alarm.jsonl"]);

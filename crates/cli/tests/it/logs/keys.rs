@@ -70,6 +70,35 @@ fn a_segment_of_a_log_is_the_log_with_its_checksums() {
 }
 
 #[test]
+fn a_compressed_log_gives_what_the_plain_one_gave() {
+    let env = with_log();
+    let words = [
+        &["ls", KEY][..],
+        &["check", KEY, "--strict"],
+        &["replay", KEY],
+        &["replay", KEY, "--as", "messages"],
+        &["export", KEY, "--profile", "khaelor"],
+        &["show", KEY],
+        &["show", KEY, "--last", "2"],
+        &["tail", KEY, "--raw", "-n", "3"],
+    ];
+    let all = |env: &TestEnv| {
+        words.map(|words| {
+            let ran = env.run(&[&["log"], words].concat());
+            assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{words:?}");
+            ran.stdout
+        })
+    };
+    let plain = all(&env);
+    let segment = segment(&env);
+    herdbook_log::compress(segment.parent().unwrap(), 1).unwrap();
+    assert!(!segment.exists());
+    assert_eq!(all(&env), plain);
+    let listed: Value = serde_json::from_str(&env.run(&["log", "--json"]).stdout).unwrap();
+    assert_eq!((&listed["logs"][0]["last_seq"], &listed["logs"][0]["state"]), (&8.into(), &"closed".into()));
+}
+
+#[test]
 fn logs_are_listed_with_their_ends() {
     let env = TestEnv::new();
     let ran = env.run(&["log"]);

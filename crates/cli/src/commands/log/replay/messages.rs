@@ -1,5 +1,6 @@
 //! The model history as of a line.
 
+use herdbook_log::is_scrubbed;
 use herdbook_story::{History, Line, Templates};
 
 use super::Args;
@@ -8,6 +9,7 @@ use crate::commands::log::file::FileLine;
 use crate::commands::log::target::Target;
 use crate::error::Problem;
 use crate::exit::Exit;
+use crate::printer::{Line as PrintLine, Style};
 
 /// Prints the text and a line feed.
 ///
@@ -22,7 +24,8 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
         templates.nudge.clone_from(text);
     }
     let mut history = History::new(templates);
-    let (mut file, mut seals) = Target::find(&args.target, &context.env)?.open()?;
+    let target = Target::find(&args.target, &context.env)?;
+    let (mut file, mut seals) = target.open()?;
     while args.at != Some(history.last_seq())
         && let Some(FileLine { number, bytes, .. }) = file.next()?
     {
@@ -43,5 +46,13 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     }
     let text = history.messages().map_err(|error| Problem::Log(error.to_string()))?;
     context.printer.json_text(&text)?;
+    let folder = match &target {
+        Target::File(path) => path.parent(),
+        Target::Folder { path, .. } => Some(path.as_path()),
+    };
+    if folder.is_some_and(is_scrubbed) {
+        let words = "inexact: a secret was taken out of this log, so a model saw other text than this";
+        context.printer.say(&PrintLine::new().text(words, Style::Alarm));
+    }
     Ok(Exit::Ok)
 }

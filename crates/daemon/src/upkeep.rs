@@ -1,0 +1,194 @@
+//! Looks after old logs: a minute after the start, then each hour, one at a time and with rests.
+//!
+//! Nothing of it may end or slow the daemon: it works on a thread of its own, leaves alone what is open for writing, and
+//! what does not work is told once.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use herdbook_engine::{Engine, Shown};
+use herdbook_redact::Redactor;
+use tokio::sync::watch;
+use tokio::task::spawn_blocking;
+use tokio::time::sleep;
+
+use crate::aging::Old;
+use crate::clock;
+use crate::config::{Notice, until_stopped};
+use crate::core::Core;
+use crate::retention::Keeper;
+use crate::settings::Retention;
+
+/// The start is not slowed.
+const FIRST_AFTER: Duration = Duration::from_secs(60);
+const EVERY: Duration = Duration::from_secs(3600);
+/// Between two logs it rests as long as the last one took, but no longer than this.
+const LONGEST_REST: Duration = Duration::from_secs(2);
+
+/// What upkeep needs.
+pub(crate) struct Upkeep {
+    pub core: Core,
+    pub state_dir: PathBuf,
+    pub rules: Retention,
+    pub redactor: Redactor,
+    pub notice: Arc<dyn Fn(&Notice) + Send + Sync>,
+}
+
+/// Does it until the daemon ends.
+pub(crate) async fn follow(upkeep: Upkeep, stop: watch::Receiver<bool>) {
+    let ended = stop.clone();
+    let work = async move {
+        let mut keeper = Keeper::default();
+        let mut told = HashSet::new();
+        sleep(FIRST_AFTER).await;
+        loop {
+            // Whoever the queue knows keeps what it shows.
+            let Ok(shown) = upkeep.core.look(|engine, _| shown(engine)).await else { return };
+            let (state_dir, rules, redactor) =
+                (upkeep.state_dir.clone(), upkeep.rules, upkeep.redactor.clone());
+            let ended = ended.clone();
+            let round = spawn_blocking(move || {
+                let mut pace = Pace { began: Instant::now(), ended };
+                let mut round = keeper.round(&state_dir, rules, clock::wall_ms(), &mut || pace.go_on());
+                let old = Old { state_dir: &state_dir, rules, redactor: &redactor, shown: &shown };
+                round.failed.extend(old.leave_journal(clock::wall_ms(), &mut || pace.go_on()));
+                (keeper, round.failed)
+            });
+            // A round that panicked has lost what it learned, and nothing else.
+            let failed = match round.await {
+                Ok((back, failed)) => {
+                    keeper = back;
+                    failed
+                }
+                Err(_) => {
+                    keeper = Keeper::default();
+                    vec!["looking after old logs failed".to_owned()]
+                }
+            };
+            for text in failed {
+                if told.len() < 1_000 && told.insert(text.clone()) {
+                    (upkeep.notice)(&Notice::Warning(format!("upkeep of logs: {text}")));
+                }
+            }
+            sleep(EVERY).await;
+        }
+    };
+    until_stopped(work, stop).await;
+}
+
+/// What an engine shows.
+fn shown(engine: &Engine) -> Shown {
+    let mut shown = Shown::default();
+    for view in engine.sessions() {
+        shown.sessions.insert(view.key);
+        shown.sessions.extend(view.linked);
+        shown.panes.extend(view.pane);
+    }
+    shown
+}
+
+/// Rests between two logs.
+struct Pace {
+    began: Instant,
+    ended: watch::Receiver<bool>,
+}
+
+impl Pace {
+    /// Rests, and says whether to go on.
+    fn go_on(&mut self) -> bool {
+        let rest_until = Instant::now() + self.began.elapsed().min(LONGEST_REST);
+        while Instant::now() < rest_until && !*self.ended.borrow() {
+            std::thread::sleep(Duration::from_millis(50).min(rest_until - Instant::now()));
+        }
+        self.began = Instant::now();
+        !*self.ended.borrow()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use herdbook_engine::Config;
+    use herdbook_log::{Durability, NewRecord, Options, Sessions};
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::core::Command;
+
+    /// A session whose one event is of 2026-01-01.
+    fn session(sessions: &Sessions, key: &str) -> PathBuf {
+        let (mut log, _) = sessions.open(key, Options::of_session(1)).unwrap();
+        let record = NewRecord {
+            id: "01KDWS62XR0000000000000001".to_owned(),
+            ts_ms: 1_767_225_600_000,
+            kind: "note".to_owned(),
+            payload: "{}".to_owned(),
+        };
+        let (sender, answer) = std::sync::mpsc::channel();
+        log.append(vec![record], Durability::Synced, move |done| drop(sender.send(done)));
+        answer.recv().unwrap().unwrap();
+        log.close();
+        log.folder().to_owned()
+    }
+
+    /// Serves the next look at the engine, which each round begins with.
+    async fn round(engine: &Engine, commands: &mut mpsc::Receiver<Command>) {
+        match commands.recv().await {
+            Some(Command::Look(look)) => look(engine, clock::now()),
+            _ => panic!("no look"),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_hour_old_sessions_are_looked_after_and_what_fails_is_told_once() {
+        let state = tempfile::tempdir().unwrap();
+        let sessions = Sessions::new(state.path());
+        let old = session(&sessions, "old");
+        let open = session(&sessions, "open");
+        let (kept_open, _) = sessions.open("open", Options::of_session(1)).unwrap();
+        // A folder where the compressed file is to be made.
+        let blocked = session(&sessions, "blocked");
+        std::fs::create_dir(blocked.join("0000000001.jsonl.zst.tmp")).unwrap();
+
+        let (core, mut commands) = Core::channel();
+        let notices = Arc::new(Mutex::new(Vec::new()));
+        let told = Arc::clone(&notices);
+        let upkeep = Upkeep {
+            core,
+            state_dir: state.path().to_owned(),
+            rules: Retention::default(),
+            redactor: Redactor::new(&[0; 32]),
+            notice: Arc::new(move |notice| told.lock().unwrap().push(notice.to_string())),
+        };
+        let (stop, stopped) = watch::channel(false);
+        let began = tokio::time::Instant::now();
+        let follows = tokio::spawn(follow(upkeep, stopped));
+        let engine = Engine::new(Config::default());
+        round(&engine, &mut commands).await;
+        assert_eq!(began.elapsed().as_secs(), 60);
+        assert!(old.join("0000000001.jsonl").exists());
+        // The second round begins when the first one is done, an hour later.
+        round(&engine, &mut commands).await;
+        assert!(began.elapsed() >= Duration::from_secs(3660));
+        let compressed = |folder: &std::path::Path| {
+            (folder.join("0000000001.jsonl").exists(), folder.join("0000000001.jsonl.zst").exists())
+        };
+        assert_eq!(compressed(&old), (false, true));
+        assert_eq!((compressed(&open), compressed(&blocked)), ((true, false), (true, false)));
+        kept_open.close();
+        drop(kept_open);
+        round(&engine, &mut commands).await;
+        round(&engine, &mut commands).await;
+        assert_eq!(compressed(&open), (false, true));
+        let notices = notices.lock().unwrap().clone();
+        assert_eq!(notices.len(), 1, "{notices:?}");
+        assert!(
+            notices[0].starts_with("upkeep of logs: could not change ") && notices[0].contains("sessions/")
+        );
+        stop.send_replace(true);
+        follows.await.unwrap();
+    }
+}
