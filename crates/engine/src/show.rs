@@ -49,10 +49,7 @@ impl Engine {
 
     /// Returns whose records keep their texts: whatever is shown may have come from them.
     pub fn shown(&self) -> Shown {
-        Shown {
-            sessions: self.attention.heard().cloned().collect(),
-            panes: self.sessions().into_iter().filter_map(|view| view.pane).collect(),
-        }
+        Shown { sessions: self.attention.heard().cloned().collect() }
     }
 
     /// Returns all listed sessions, live ones first; sessions behind a hook-fed one are shown as its `linked`.
