@@ -5,9 +5,9 @@
 //! `retention.jsonl` of the state folder.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use herdbook_log::{ClosedLogError, Glance, Reader, Sessions, compress, glance, take_lock};
@@ -231,7 +231,7 @@ impl Keeper {
                         round.deleted += 1;
                         gone.insert(seen[member].folder.clone());
                     }
-                    // Somebody opened it just now: its parents stay too.
+                    // Somebody opened, held or went on with it just now: its parents stay too.
                     Ok(false) => break,
                     Err(error) => {
                         round.failed.push(words(&error));
@@ -324,12 +324,18 @@ fn has_plain(folder: &Path) -> bool {
 }
 
 /// Deletes one session, whose LOCK it holds meanwhile; false where somebody writes to it. It leaves its place at once,
-/// so nobody reads half of it.
+/// so nobody reads half of it. A round rests: what was appended or held since it looked at the session makes it stay.
 fn delete(state_dir: &Path, seen: &Seen, session_days: u64, now_ms: u64) -> Result<bool, ClosedLogError> {
     let _lock = match take_lock(&seen.folder, now_ms) {
         Err(ClosedLogError::Open { .. }) => return Ok(false),
         lock => lock?,
     };
+    let in_folder = |source| ClosedLogError::Io { path: seen.folder.clone(), source };
+    // Open it is now: for us.
+    let now = Glance { is_open: seen.glance.is_open, ..glance(&seen.folder).map_err(in_folder)? };
+    if now != seen.glance || is_held(&seen.folder) {
+        return Ok(false);
+    }
     let Glance { last_seq, last_ts_ms, bytes, .. } = seen.glance;
     let folder = seen.folder.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     let entry = Entry::Deleted {
@@ -344,7 +350,7 @@ fn delete(state_dir: &Path, seen: &Seen, session_days: u64, now_ms: u64) -> Resu
     let remove = || {
         note(state_dir, &entry)?;
         let deleted = state_dir.join(DELETED);
-        fs::create_dir_all(&deleted)?;
+        DirBuilder::new().recursive(true).mode(0o700).create(&deleted)?;
         let to = deleted.join(&*folder);
         fs::rename(&seen.folder, &to)?;
         if let Some(parent) = seen.folder.parent() {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::cold;
 use crate::index::read_full;
-use crate::line::{self, Shape};
+use crate::line::{self, MAX_LINE_BYTES, Shape};
 use crate::reader::Reader;
 use crate::segment::segments_of;
 use crate::storage::{Folder, LogFile};
@@ -94,6 +94,9 @@ fn last_lines(file: &dyn LogFile) -> io::Result<End> {
     let length = file.length()?;
     let mut window = WINDOW_BYTES;
     loop {
+        if window > 4 * MAX_LINE_BYTES as u64 {
+            return Ok(End::Damaged);
+        }
         let start = length.saturating_sub(window);
         let mut bytes = vec![0; usize::try_from(length - start).unwrap_or(usize::MAX)];
         match read_full(file, &mut bytes, start) {

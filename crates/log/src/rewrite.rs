@@ -134,16 +134,18 @@ struct Plan {
 fn plan(storage: &dyn Storage, without_last: bool) -> Result<Vec<Plan>, ClosedLogError> {
     let mut chain = Chain::new(None);
     let mut plans: Vec<Plan> = Vec::new();
-    let segments = segments_of(&storage.list()?);
-    let last = segments.last().copied();
-    for segment in segments {
-        if without_last && Some(segment) == last {
-            break;
+    let mut filled = Vec::new();
+    for segment in segments_of(&storage.list()?) {
+        if open_segment(storage, segment)?.file.length()? > 0 {
+            filled.push(segment);
         }
+    }
+    // An empty segment behind the last one with lines says nothing: the writer may go on in either.
+    if without_last {
+        filled.pop();
+    }
+    for segment in filled {
         let file = open_segment(storage, segment)?.file;
-        if file.length()? == 0 {
-            continue;
-        }
         if let Some(before) = plans.last_mut() {
             before.is_last = false;
             if let Some(crc) = carry::read(storage, before.segment) {
@@ -283,6 +285,8 @@ impl Plan {
         }
         // Its offsets and crcs are those of the old lines.
         remove(storage, &self.segment.index_name())?;
+        // A power cut that kept the new lines and brought these files back would bring back what was taken out.
+        storage.sync_folder()?;
         whole.place(&name)?;
         done.segments.push(self.seen.name.clone());
         done.lines += lines;
