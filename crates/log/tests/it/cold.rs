@@ -347,7 +347,7 @@ fn the_segment_that_is_written_to_is_never_rewritten() {
     log_in(&dir, 9);
     let mut asked = Vec::new();
     let mut wanted = |segment: &herdbook_log::ClosedSegment| {
-        asked.push((segment.last_seq, segment.last_ts_ms));
+        asked.push((segment.last_seq, segment.newest_ts_ms));
         true
     };
     let mut all = |_: &OldLine<'_>| Some("{}".to_owned());
