@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 
@@ -30,9 +30,15 @@ pub(crate) enum LockError {
 pub(crate) fn take(path: &Path, now_ms: u64) -> Result<File, LockError> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
-    let mut file = open_regular(&mut options, path).map_err(LockError::Io)?;
-    refuse_network(&file).map_err(LockError::Io)?;
-    take_from_whoever_is_gone(&file, path)?;
+    let mut file = loop {
+        let file = open_regular(&mut options, path).map_err(LockError::Io)?;
+        refuse_network(&file).map_err(LockError::Io)?;
+        take_from_whoever_is_gone(&file, path)?;
+        // The log may have been deleted between the two: the lock of a file that nobody finds keeps nobody out.
+        if is_at(&file, path) {
+            break file;
+        }
+    };
     let owner = LockOwner {
         pid: std::process::id(),
         boot: boot_id(),
@@ -47,6 +53,14 @@ pub(crate) fn take(path: &Path, now_ms: u64) -> Result<File, LockError> {
     // Whoever holds the lock is the writer even if a full disk keeps its name from being written down.
     drop(written);
     Ok(file)
+}
+
+/// True where a path leads to this open file.
+fn is_at(file: &File, path: &Path) -> bool {
+    match (file.metadata(), std::fs::symlink_metadata(path)) {
+        (Ok(open), Ok(there)) => (open.dev(), open.ino()) == (there.dev(), there.ino()),
+        _ => false,
+    }
 }
 
 /// How often a lock is tried that is held although nobody who lives says so.
@@ -136,6 +150,22 @@ mod tests {
             assert!(taking.join().unwrap().is_ok());
         });
         assert_eq!(read_owner(&path).unwrap().pid, std::process::id());
+    }
+
+    #[test]
+    fn a_lock_of_a_deleted_log_is_not_one_of_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("LOCK");
+        let held = left_behind(&path);
+        std::thread::scope(|scope| {
+            let taking = scope.spawn(|| take(&path, 5).map_err(|_| "held"));
+            std::fs::rename(&path, folder.path().join("deleted")).unwrap();
+            assert!(!is_at(&held, &path));
+            drop(held);
+            // Whichever of the two it opened, it has the one that everybody finds.
+            let taken = taking.join().unwrap().unwrap();
+            assert!(is_at(&taken, &path));
+        });
     }
 
     #[test]
