@@ -42,8 +42,8 @@ pub struct ClosedSegment {
     pub name: String,
     /// The seq of its last line.
     pub last_seq: u64,
-    /// When that happened, in Unix milliseconds.
-    pub last_ts_ms: u64,
+    /// When the newest of its lines happened, in Unix milliseconds: a clock that was set back does not make them old.
+    pub newest_ts_ms: u64,
 }
 
 /// What was rewritten.
@@ -164,7 +164,7 @@ fn look(segment: SegmentName, file: Box<dyn LogFile>, chain: &mut Chain) -> Plan
     let name = segment.file_name();
     let mut plan = Plan {
         segment,
-        seen: ClosedSegment { name: name.clone(), last_seq: chain.last_seq(), last_ts_ms: 0 },
+        seen: ClosedSegment { name: name.clone(), last_seq: chain.last_seq(), newest_ts_ms: 0 },
         first_crc: chain.last_crc(),
         last_crc: chain.last_crc(),
         is_last: true,
@@ -190,9 +190,14 @@ fn look(segment: SegmentName, file: Box<dyn LogFile>, chain: &mut Chain) -> Plan
                 match chain.take_next(bytes) {
                     Some(shape) => {
                         plan.seen.last_seq = shape.seq;
-                        plan.seen.last_ts_ms = shape.ts_ms;
+                        plan.seen.newest_ts_ms = plan.seen.newest_ts_ms.max(shape.ts_ms);
                     }
-                    None => drop(chain.judge(bytes, place, &mut verdicts)),
+                    None => {
+                        if let Some(shape) = Shape::read(bytes) {
+                            plan.seen.newest_ts_ms = plan.seen.newest_ts_ms.max(shape.ts_ms);
+                        }
+                        chain.judge(bytes, place, &mut verdicts);
+                    }
                 }
             }
             Ok(Next::TooLong) => chain.refuse(place, DamageKind::TooLong, &mut verdicts),
@@ -268,9 +273,9 @@ impl Plan {
         if let Some(packer) = packer {
             packer.finish(&mut whole)?;
         }
+        whole.is_as_old_as(&*open_segment(storage, self.segment)?.file)?;
         let temp = whole.sync()?.to_owned();
         if !self.reads_back(storage, &temp, is_cold, crc)? {
-            whole.discard()?;
             return Err(ClosedLogError::NotEqual { name });
         }
         if done.segments.is_empty() {
