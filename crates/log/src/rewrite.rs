@@ -132,7 +132,7 @@ struct Plan {
 
 /// Reads a log, and says of each segment with lines what it needs to be rewritten.
 fn plan(storage: &dyn Storage, without_last: bool) -> Result<Vec<Plan>, ClosedLogError> {
-    let mut chain = Chain::new(None);
+    let mut chain = Chain::new();
     let mut plans: Vec<Plan> = Vec::new();
     let segments = segments_of(&storage.list()?);
     let last = segments.last().copied();
@@ -146,11 +146,9 @@ fn plan(storage: &dyn Storage, without_last: bool) -> Result<Vec<Plan>, ClosedLo
         }
         if let Some(before) = plans.last_mut() {
             before.is_last = false;
-            if let Some(crc) = carry::read(storage, before.segment) {
-                chain.carry(crc);
-            }
         }
-        plans.push(look(segment, file, &mut chain));
+        let carried = plans.last().and_then(|before| carry::read(storage, before.segment));
+        plans.push(look(segment, file, &mut chain, carried));
     }
     if without_last && let Some(plan) = plans.last_mut() {
         plan.is_last = false;
@@ -158,19 +156,20 @@ fn plan(storage: &dyn Storage, without_last: bool) -> Result<Vec<Plan>, ClosedLo
     Ok(plans)
 }
 
-fn look(segment: SegmentName, file: Box<dyn LogFile>, chain: &mut Chain) -> Plan {
+fn look(segment: SegmentName, file: Box<dyn LogFile>, chain: &mut Chain, carried: Option<u32>) -> Plan {
     let name = segment.file_name();
+    let repeats = segment.first_seq <= chain.last_seq();
+    chain.enter_segment(segment.first_seq, carried);
     let mut plan = Plan {
         segment,
         seen: ClosedSegment { name: name.clone(), last_seq: chain.last_seq(), last_ts_ms: 0 },
-        first_crc: chain.last_crc(),
-        last_crc: chain.last_crc(),
+        first_crc: chain.last_crc().unwrap_or(0),
+        last_crc: chain.last_crc().unwrap_or(0),
         is_last: true,
         damage: None,
         is_torn: false,
-        repeats: segment.first_seq <= chain.last_seq(),
+        repeats,
     };
-    chain.enter_segment(segment.first_seq);
     let mut source = LineSource::new(file);
     let mut verdicts = Vec::new();
     let mut is_first = true;
@@ -206,7 +205,7 @@ fn look(segment: SegmentName, file: Box<dyn LogFile>, chain: &mut Chain) -> Plan
             }
         }
     }
-    plan.last_crc = chain.last_crc();
+    plan.last_crc = chain.last_crc().unwrap_or(0);
     plan.damage = verdicts.into_iter().find_map(|verdict| match verdict {
         Verdict::Damage(damage) => Some(damage),
         Verdict::Line(..) => None,
