@@ -84,7 +84,7 @@ impl Reader {
     pub fn with_storage(storage: Arc<dyn Storage>) -> Reader {
         Reader {
             storage,
-            chain: Chain::new(None),
+            chain: Chain::new(),
             from_seq: 1,
             current: None,
             ready: VecDeque::new(),
@@ -169,14 +169,8 @@ impl Reader {
     /// there once more, and whatever else is left of them here would only hide them.
     fn leave_bad_end(&mut self) {
         let Some(after) = self.current.as_ref().map(|current| current.name) else { return };
-        let begins_here = |next: &(SegmentName, _)| next.0.first_seq <= self.chain.last_seq() + 1;
         let next = find_segment(&*self.storage, |name| name > after);
-        if let Some(next) = next.filter(begins_here) {
-            self.chain.reject_held(&mut self.verdicts);
-            self.take_verdicts();
-            if let Some(crc) = carry::read(&*self.storage, after) {
-                self.chain.carry(crc);
-            }
+        if let Some(next) = next.filter(|next| self.chain.begins_here(next.0.first_seq)) {
             self.enter(next);
         }
     }
@@ -203,9 +197,6 @@ impl Reader {
                 self.take_verdicts();
             }
             Ok(Next::End(_)) | Err(_) => {}
-        }
-        if let Some(crc) = carry::read(&*self.storage, after) {
-            self.chain.carry(crc);
         }
         self.enter(next);
         Some(())
@@ -250,7 +241,13 @@ impl Reader {
     }
 
     fn enter(&mut self, (name, source): (SegmentName, LineSource)) {
-        self.chain.enter_segment(name.first_seq);
+        if self.chain.begins_here(name.first_seq) {
+            self.chain.reject_held(&mut self.verdicts);
+            self.take_verdicts();
+        }
+        let before = self.current.as_ref().map(|current| current.name);
+        let carried = before.and_then(|before| carry::read(&*self.storage, before));
+        self.chain.enter_segment(name.first_seq, carried);
         self.current = Some(Current { name, source, failed: false });
     }
 
