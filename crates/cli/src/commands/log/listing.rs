@@ -1,6 +1,6 @@
 //! The sessions that have a log.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use herdbook_events::catalog::Members;
 use herdbook_log::{Glance, Reader, Sessions, glance};
@@ -88,8 +88,7 @@ fn row(sessions: &Sessions, folder: PathBuf, whole: bool) -> Option<Row> {
     let title = found.first.as_deref().and_then(title_of);
     // A folder under another name than its session's is found by nobody.
     let is_misplaced = found.session_id.as_ref().is_some_and(|key| sessions.folder(key) != folder);
-    let is_damaged =
-        found.is_damaged || is_misplaced || (whole && Reader::open(&folder).any(|line| line.is_err()));
+    let is_damaged = found.is_damaged || is_misplaced || (whole && is_damaged_within(&folder));
     let state = match (is_damaged, found.is_open) {
         (true, _) => State::Damaged,
         (false, true) => State::Open,
@@ -97,6 +96,12 @@ fn row(sessions: &Sessions, folder: PathBuf, whole: bool) -> Option<Row> {
     };
     let Glance { session_id, last_seq, last_ts_ms: last_at, bytes, .. } = found;
     Some(Row { session_id, title, last_seq, last_at, bytes, state, folder })
+}
+
+fn is_damaged_within(folder: &Path) -> bool {
+    let mut reader = Reader::open(folder);
+    let promised = reader.promised();
+    reader.any(|line| line.is_err()) || reader.lost(promised).is_some()
 }
 
 /// The title that a log begins with.
