@@ -11,6 +11,9 @@ use crate::error::Problem;
 /// How much is read at once, in bytes: more leaves the cache of the processor before it is looked at.
 const CHUNK_BYTES: usize = 256 << 10;
 
+/// How compressed files begin, and what unpacks them: gzip (RFC 1952), zstd (RFC 8878).
+const PACKED: [(&[u8], &str); 2] = [(b"\x1f\x8b", "gzip -dc"), (b"\x28\xb5\x2f\xfd", "zstd -dc")];
+
 /// One line of a file.
 #[derive(Debug)]
 pub struct FileLine<'a> {
@@ -54,6 +57,12 @@ impl LogFile {
                 break (self.start, looked_at + at, true);
             }
             looked_at = self.end - self.start;
+            if self.number == 0
+                && let Some((_, tool)) =
+                    PACKED.iter().find(|(magic, _)| self.buffer[self.start..self.end].starts_with(magic))
+            {
+                return Err(Problem::Packed { path: self.path.clone(), tool });
+            }
             if self.fill().map_err(|source| unread(&self.path, source))? == 0 {
                 if self.start == self.end {
                     return Ok(None);
