@@ -51,18 +51,15 @@ impl LogFile {
     /// # Errors
     /// The file cannot be read, or the line is longer than a line may be.
     pub fn next(&mut self) -> Result<Option<FileLine<'_>>, Problem> {
+        if self.number == 0 && self.end == 0 {
+            self.refuse_packed()?;
+        }
         let mut looked_at = self.start;
         let (from, to, is_ended) = loop {
             if let Some(at) = memchr::memchr(b'\n', &self.buffer[looked_at..self.end]) {
                 break (self.start, looked_at + at, true);
             }
             looked_at = self.end - self.start;
-            if self.number == 0
-                && let Some((_, tool)) =
-                    PACKED.iter().find(|(magic, _)| self.buffer[self.start..self.end].starts_with(magic))
-            {
-                return Err(Problem::Packed { path: self.path.clone(), tool });
-            }
             if self.fill().map_err(|source| unread(&self.path, source))? == 0 {
                 if self.start == self.end {
                     return Ok(None);
@@ -74,6 +71,15 @@ impl LogFile {
         self.number += 1;
         self.start = to + usize::from(is_ended);
         Ok(Some(FileLine { number: self.number, bytes: &self.buffer[from..to], is_ended }))
+    }
+
+    /// Reads the beginning of the file, and says what to do with a compressed one.
+    fn refuse_packed(&mut self) -> Result<(), Problem> {
+        while self.end < 4 && self.fill().map_err(|source| unread(&self.path, source))? > 0 {}
+        match PACKED.iter().find(|(magic, _)| self.buffer[..self.end].starts_with(magic)) {
+            Some((_, tool)) => Err(Problem::Packed { path: self.path.clone(), tool }),
+            None => Ok(()),
+        }
     }
 
     /// Reads more behind what is left, which moves to the front.

@@ -17,8 +17,12 @@ use crate::text::age;
 /// Columns between two columns of the table.
 const GAP: usize = 2;
 
-/// Most columns that a key takes where somebody reads along.
+/// Most columns that a key takes where somebody reads along, and fewest on a narrow terminal.
 const KEY_COLUMNS: usize = 40;
+const LEAST_KEY_COLUMNS: usize = 10;
+
+/// Columns behind the key up to the state, which is to be seen on a narrow terminal, too.
+const STATE_COLUMNS: usize = 30;
 
 /// One log, for scripts.
 #[derive(Debug, Serialize)]
@@ -117,6 +121,8 @@ fn print(logs: &[Row], context: &mut Context<'_>) -> Result<(), Problem> {
     let header =
         ["SESSION", "SEQ", "LAST", "SIZE", "STATE", "TITLE"].map(|name| Line::new().styled(name, Style::Dim));
     let mut table = vec![header];
+    let room = context.printer.width().map_or(KEY_COLUMNS, |width| width.saturating_sub(STATE_COLUMNS));
+    let key_columns = room.clamp(LEAST_KEY_COLUMNS, KEY_COLUMNS);
     for log in logs {
         let folder = log.folder.file_name().unwrap_or_default().to_string_lossy();
         let key = match &log.session_id {
@@ -130,7 +136,7 @@ fn print(logs: &[Row], context: &mut Context<'_>) -> Result<(), Problem> {
         };
         let plain = |text: &str| Line::new().text(text, Style::Plain);
         table.push([
-            if context.printer.is_read() { key.cut(KEY_COLUMNS) } else { key },
+            if context.printer.is_read() { key.cut(key_columns) } else { key },
             plain(&log.last_seq.to_string()),
             plain(&age(now.saturating_sub(log.last_at))),
             plain(&size(log.bytes)),

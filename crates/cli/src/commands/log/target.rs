@@ -41,7 +41,7 @@ impl Target {
                 return Ok(found);
             }
             let (name, path) = (word.to_string_lossy().into_owned(), word.to_owned());
-            let is_empty = glance(word).is_ok_and(|found| found.bytes == 0);
+            let is_empty = glance(word).is_ok_and(|found| found.first.is_none() && !found.is_damaged);
             return if is_empty {
                 Err(Problem::NoSegments { path })
             } else {

@@ -220,10 +220,11 @@ fn a_lost_end_is_told_by_every_command_that_reads_it() {
 fn what_cannot_be_a_log_is_told_with_what_to_do() {
     let env = TestEnv::new();
     std::fs::create_dir(env.path().join("empty")).unwrap();
+    std::fs::File::create(env.path().join("empty/notes.jsonl")).unwrap().write_all(b"{}\n").unwrap();
     let ran = env.run(&["log", "ls", "./empty"]);
     assert_eq!(ran.code, 1);
     assert!(ran.stderr.starts_with("error: there is no log in the folder ./empty\nhint: "), "{}", ran.stderr);
-    for (bytes, tool) in [(&b"\x1f\x8b\x08\0"[..], "gzip -dc"), (b"\x28\xb5\x2f\xfd\x04", "zstd -dc")] {
+    for (bytes, tool) in [(&b"\x1f\x8b\x08\n\0\n"[..], "gzip -dc"), (b"\x28\xb5\x2f\xfd", "zstd -dc")] {
         std::fs::File::create(env.path().join("a b")).unwrap().write_all(bytes).unwrap();
         for words in [&["ls"][..], &["show"], &["check"], &["import"]] {
             let ran = env.run(&[&["log"], words, &["./a b"]].concat());
