@@ -127,9 +127,9 @@ pub fn compress_in(storage: &Arc<dyn Storage>) -> Result<Compressed, ClosedLogEr
         if !(names.contains(&name) && is_equal(storage, &name, &*file)?) {
             let mut whole = Whole::begin(storage, &name)?;
             pack(&*file, &mut whole)?;
+            whole.is_as_old_as(&*file)?;
             let temp = whole.sync()?.to_owned();
             if !is_equal(storage, &temp, &*file)? {
-                whole.discard()?;
                 return Err(ClosedLogError::NotEqual { name });
             }
             whole.place(&name)?;

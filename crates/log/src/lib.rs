@@ -20,6 +20,7 @@ mod glance;
 mod index;
 mod line;
 mod lock;
+mod moved;
 mod opening;
 mod packed;
 mod queue;

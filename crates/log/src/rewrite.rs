@@ -42,8 +42,8 @@ pub struct ClosedSegment {
     pub name: String,
     /// The seq of its last line.
     pub last_seq: u64,
-    /// When that happened, in Unix milliseconds.
-    pub last_ts_ms: u64,
+    /// When the newest of its lines happened, in Unix milliseconds: a clock that was set back does not make them old.
+    pub newest_ts_ms: u64,
 }
 
 /// What was rewritten.
@@ -132,7 +132,7 @@ struct Plan {
 
 /// Reads a log, and says of each segment with lines what it needs to be rewritten.
 fn plan(storage: &dyn Storage, without_last: bool) -> Result<Vec<Plan>, ClosedLogError> {
-    let mut chain = Chain::new(None);
+    let mut chain = Chain::new();
     let mut plans: Vec<Plan> = Vec::new();
     let mut filled = Vec::new();
     for segment in segments_of(&storage.list()?) {
@@ -148,11 +148,9 @@ fn plan(storage: &dyn Storage, without_last: bool) -> Result<Vec<Plan>, ClosedLo
         let file = open_segment(storage, segment)?.file;
         if let Some(before) = plans.last_mut() {
             before.is_last = false;
-            if let Some(crc) = carry::read(storage, before.segment) {
-                chain.carry(crc);
-            }
         }
-        plans.push(look(segment, file, &mut chain));
+        let carried = plans.last().and_then(|before| carry::read(storage, before.segment));
+        plans.push(look(segment, file, &mut chain, carried));
     }
     if without_last && let Some(plan) = plans.last_mut() {
         plan.is_last = false;
@@ -160,19 +158,20 @@ fn plan(storage: &dyn Storage, without_last: bool) -> Result<Vec<Plan>, ClosedLo
     Ok(plans)
 }
 
-fn look(segment: SegmentName, file: Box<dyn LogFile>, chain: &mut Chain) -> Plan {
+fn look(segment: SegmentName, file: Box<dyn LogFile>, chain: &mut Chain, carried: Option<u32>) -> Plan {
     let name = segment.file_name();
+    let repeats = segment.first_seq <= chain.last_seq();
+    chain.enter_segment(segment.first_seq, carried);
     let mut plan = Plan {
         segment,
-        seen: ClosedSegment { name: name.clone(), last_seq: chain.last_seq(), last_ts_ms: 0 },
-        first_crc: chain.last_crc(),
-        last_crc: chain.last_crc(),
+        seen: ClosedSegment { name: name.clone(), last_seq: chain.last_seq(), newest_ts_ms: 0 },
+        first_crc: chain.last_crc().unwrap_or(0),
+        last_crc: chain.last_crc().unwrap_or(0),
         is_last: true,
         damage: None,
         is_torn: false,
-        repeats: segment.first_seq <= chain.last_seq(),
+        repeats,
     };
-    chain.enter_segment(segment.first_seq);
     let mut source = LineSource::new(file);
     let mut verdicts = Vec::new();
     let mut is_first = true;
@@ -190,9 +189,14 @@ fn look(segment: SegmentName, file: Box<dyn LogFile>, chain: &mut Chain) -> Plan
                 match chain.take_next(bytes) {
                     Some(shape) => {
                         plan.seen.last_seq = shape.seq;
-                        plan.seen.last_ts_ms = shape.ts_ms;
+                        plan.seen.newest_ts_ms = plan.seen.newest_ts_ms.max(shape.ts_ms);
                     }
-                    None => drop(chain.judge(bytes, place, &mut verdicts)),
+                    None => {
+                        if let Some(shape) = Shape::read(bytes) {
+                            plan.seen.newest_ts_ms = plan.seen.newest_ts_ms.max(shape.ts_ms);
+                        }
+                        chain.judge(bytes, place, &mut verdicts);
+                    }
                 }
             }
             Ok(Next::TooLong) => chain.refuse(place, DamageKind::TooLong, &mut verdicts),
@@ -208,7 +212,7 @@ fn look(segment: SegmentName, file: Box<dyn LogFile>, chain: &mut Chain) -> Plan
             }
         }
     }
-    plan.last_crc = chain.last_crc();
+    plan.last_crc = chain.last_crc().unwrap_or(0);
     plan.damage = verdicts.into_iter().find_map(|verdict| match verdict {
         Verdict::Damage(damage) => Some(damage),
         Verdict::Line(..) => None,
@@ -268,9 +272,9 @@ impl Plan {
         if let Some(packer) = packer {
             packer.finish(&mut whole)?;
         }
+        whole.is_as_old_as(&*open_segment(storage, self.segment)?.file)?;
         let temp = whole.sync()?.to_owned();
         if !self.reads_back(storage, &temp, is_cold, crc)? {
-            whole.discard()?;
             return Err(ClosedLogError::NotEqual { name });
         }
         if done.segments.is_empty() {

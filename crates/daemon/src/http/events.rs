@@ -56,6 +56,11 @@ pub(super) async fn synced(
     let entry = find(&app, &key)?;
     match app.logs.synced(&entry, query.seq).await {
         Ok(synced_seq) => ok(&SyncedTo { synced_seq }),
+        Err(Refused::WrongSeq { last_seq }) => {
+            let error = format!("the log ends at seq {last_seq}; there is no seq {} to wait for", query.seq);
+            let refused = events::Refused { error, last_seq: Some(last_seq), ..events::Refused::default() };
+            Ok(json(StatusCode::CONFLICT, &refused))
+        }
         Err(refused) => Ok(refusal(refused)),
     }
 }
@@ -131,9 +136,9 @@ fn refusal(refused: Refused) -> Response<Body> {
         Refused::Breaks(breaks) => {
             let first = breaks.first();
             let words = first.map_or("an event breaks a rule".to_owned(), |breach| {
-                let field = if breach.field.is_empty() { "" } else { " " };
+                let colon = if breach.field.is_empty() { "" } else { ": " };
                 format!(
-                    "events[{}] breaks rule {}:{field}{} {}",
+                    "events[{}] breaks rule {}: {}{colon}{}",
                     breach.index, breach.rule, breach.field, breach.message
                 )
             });
