@@ -3,12 +3,13 @@
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::UNIX_EPOCH;
 
 use crate::cold;
 use crate::index::{Index, read_full};
-use crate::line::{self, Shape};
+use crate::line::{self, MAX_LINE_BYTES, Shape};
 use crate::reader::Reader;
-use crate::segment::segments_of;
+use crate::segment::{SegmentName, segments_of};
 use crate::storage::{Folder, LogFile};
 
 /// How much of each end is read first, in bytes; more where a line is longer.
@@ -25,6 +26,9 @@ pub struct Glance {
     pub last_seq: u64,
     /// Unix milliseconds of the last line, 0 in an empty log.
     pub last_ts_ms: u64,
+    /// Unix milliseconds at which one of its segments was last written to, as the file system says; 0 in an empty log. An
+    /// imported log has older lines than this.
+    pub written_ms: u64,
     /// How many bytes its segments take.
     pub bytes: u64,
     /// A process has it open for appending.
@@ -47,7 +51,12 @@ pub fn glance(dir: &Path) -> io::Result<Glance> {
         if name == "LOCK" {
             found.is_open = is_locked(&entry.path());
         } else if name.contains(".jsonl") {
-            found.bytes += entry.metadata()?.len();
+            let entry = entry.metadata()?;
+            found.bytes += entry.len();
+            if SegmentName::parse(&name).is_some() {
+                let since = entry.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+                found.written_ms = found.written_ms.max(since.as_millis() as u64);
+            }
             names.push(name);
         }
     }
@@ -59,7 +68,7 @@ pub fn glance(dir: &Path) -> io::Result<Glance> {
             found.first = Some(line.raw);
         }
         Some(Err(_)) => found.is_damaged = true,
-        None => return Ok(found),
+        None => return Ok(Glance { written_ms: 0, ..found }),
     }
     // An empty segment was made and not written to yet.
     let storage = Folder::new(dir);
@@ -103,6 +112,9 @@ fn last_lines(file: &dyn LogFile) -> io::Result<End> {
     let length = file.length()?;
     let mut window = WINDOW_BYTES;
     loop {
+        if window > 4 * MAX_LINE_BYTES as u64 {
+            return Ok(End::Damaged);
+        }
         let start = length.saturating_sub(window);
         let mut bytes = vec![0; usize::try_from(length - start).unwrap_or(usize::MAX)];
         match read_full(file, &mut bytes, start) {

@@ -86,7 +86,7 @@ impl Reader {
     pub fn with_storage(storage: Arc<dyn Storage>) -> Reader {
         Reader {
             storage,
-            chain: Chain::new(None),
+            chain: Chain::new(),
             from_seq: 1,
             current: None,
             ready: VecDeque::new(),
@@ -122,7 +122,9 @@ impl Reader {
         let current = self.current.as_mut().filter(|_| seq <= promised)?;
         if let Ok(Next::End(rest)) = current.source.next() {
             let rest = current.source.bytes(rest);
-            let is_next = |shape: &Shape| shape.seq == seq && shape.continues(self.chain.last_crc(), rest);
+            let continues =
+                |shape: &Shape| self.chain.last_crc().is_some_and(|crc| shape.continues(crc, rest));
+            let is_next = |shape: &Shape| shape.seq == seq && continues(shape);
             seq += u64::from(Shape::read(rest).is_some_and(|shape| is_next(&shape)));
         }
         current.source.rewind();
@@ -203,14 +205,8 @@ impl Reader {
     /// there once more, and whatever else is left of them here would only hide them.
     fn leave_bad_end(&mut self) {
         let Some(after) = self.current.as_ref().map(|current| current.name) else { return };
-        let begins_here = |next: &(SegmentName, _)| next.0.first_seq <= self.chain.last_seq() + 1;
         let next = find_segment(&*self.storage, |name| name > after);
-        if let Some(next) = next.filter(begins_here) {
-            self.chain.reject_held(&mut self.verdicts);
-            self.take_verdicts();
-            if let Some(crc) = carry::read(&*self.storage, after) {
-                self.chain.carry(crc);
-            }
+        if let Some(next) = next.filter(|next| self.chain.begins_here(next.0.first_seq)) {
             self.enter(next);
         }
     }
@@ -237,9 +233,6 @@ impl Reader {
                 self.take_verdicts();
             }
             Ok(Next::End(_)) | Err(_) => {}
-        }
-        if let Some(crc) = carry::read(&*self.storage, after) {
-            self.chain.carry(crc);
         }
         self.enter(next);
         Some(())
@@ -284,7 +277,13 @@ impl Reader {
     }
 
     fn enter(&mut self, (name, source): (SegmentName, LineSource)) {
-        self.chain.enter_segment(name.first_seq);
+        if self.chain.begins_here(name.first_seq) {
+            self.chain.reject_held(&mut self.verdicts);
+            self.take_verdicts();
+        }
+        let before = self.current.as_ref().map(|current| current.name);
+        let carried = before.and_then(|before| carry::read(&*self.storage, before));
+        self.chain.enter_segment(name.first_seq, carried);
         self.current = Some(Current { name, source, failed: false });
     }
 

@@ -115,8 +115,9 @@ impl Mender {
             let Merged { lines, next: (after_seq, last_crc) } =
                 self.merge(*segment, (seq, crc), is_damaged && has_copy)?;
             let wanted = ends.unwrap_or(least.max(last_seq) + 1);
-            next = (after_seq == wanted)
-                .then(|| (after_seq, carry::read(&*self.storage, *segment).unwrap_or(last_crc)));
+            // The copy of the last segment may have more than is left of it.
+            let is_all = if ends.is_some() { after_seq == wanted } else { after_seq >= wanted };
+            next = is_all.then(|| (after_seq, carry::read(&*self.storage, *segment).unwrap_or(last_crc)));
             if let Some(lines) = lines.filter(|_| next.is_some()) {
                 let kept = match self.now_ms {
                     Some(now_ms) => Some(self.put(*segment, &lines, now_ms)?),
@@ -221,6 +222,9 @@ impl Mender {
                 whole.push(&bytes_of(&**file, *line)?)?;
                 whole.push(b"\n")?;
             }
+        }
+        if let [Some(damaged), _] = &files {
+            whole.is_as_old_as(&**damaged)?;
         }
         whole.sync()?;
         let names = storage.list()?;

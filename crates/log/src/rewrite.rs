@@ -42,8 +42,8 @@ pub struct ClosedSegment {
     pub name: String,
     /// The seq of its last line.
     pub last_seq: u64,
-    /// When that happened, in Unix milliseconds.
-    pub last_ts_ms: u64,
+    /// When the newest of its lines happened, in Unix milliseconds: a clock that was set back does not make them old.
+    pub newest_ts_ms: u64,
 }
 
 /// What was rewritten.
@@ -132,25 +132,25 @@ struct Plan {
 
 /// Reads a log, and says of each segment with lines what it needs to be rewritten.
 fn plan(storage: &dyn Storage, without_last: bool) -> Result<Vec<Plan>, ClosedLogError> {
-    let mut chain = Chain::new(None);
+    let mut chain = Chain::new();
     let mut plans: Vec<Plan> = Vec::new();
-    let segments = segments_of(&storage.list()?);
-    let last = segments.last().copied();
-    for segment in segments {
-        if without_last && Some(segment) == last {
-            break;
+    let mut filled = Vec::new();
+    for segment in segments_of(&storage.list()?) {
+        if open_segment(storage, segment)?.file.length()? > 0 {
+            filled.push(segment);
         }
+    }
+    // An empty segment behind the last one with lines says nothing: the writer may go on in either.
+    if without_last {
+        filled.pop();
+    }
+    for segment in filled {
         let file = open_segment(storage, segment)?.file;
-        if file.length()? == 0 {
-            continue;
-        }
         if let Some(before) = plans.last_mut() {
             before.is_last = false;
-            if let Some(crc) = carry::read(storage, before.segment) {
-                chain.carry(crc);
-            }
         }
-        plans.push(look(segment, file, &mut chain));
+        let carried = plans.last().and_then(|before| carry::read(storage, before.segment));
+        plans.push(look(segment, file, &mut chain, carried));
     }
     if without_last && let Some(plan) = plans.last_mut() {
         plan.is_last = false;
@@ -158,19 +158,20 @@ fn plan(storage: &dyn Storage, without_last: bool) -> Result<Vec<Plan>, ClosedLo
     Ok(plans)
 }
 
-fn look(segment: SegmentName, file: Box<dyn LogFile>, chain: &mut Chain) -> Plan {
+fn look(segment: SegmentName, file: Box<dyn LogFile>, chain: &mut Chain, carried: Option<u32>) -> Plan {
     let name = segment.file_name();
+    let repeats = segment.first_seq <= chain.last_seq();
+    chain.enter_segment(segment.first_seq, carried);
     let mut plan = Plan {
         segment,
-        seen: ClosedSegment { name: name.clone(), last_seq: chain.last_seq(), last_ts_ms: 0 },
-        first_crc: chain.last_crc(),
-        last_crc: chain.last_crc(),
+        seen: ClosedSegment { name: name.clone(), last_seq: chain.last_seq(), newest_ts_ms: 0 },
+        first_crc: chain.last_crc().unwrap_or(0),
+        last_crc: chain.last_crc().unwrap_or(0),
         is_last: true,
         damage: None,
         is_torn: false,
-        repeats: segment.first_seq <= chain.last_seq(),
+        repeats,
     };
-    chain.enter_segment(segment.first_seq);
     let mut source = LineSource::new(file);
     let mut verdicts = Vec::new();
     let mut is_first = true;
@@ -188,9 +189,14 @@ fn look(segment: SegmentName, file: Box<dyn LogFile>, chain: &mut Chain) -> Plan
                 match chain.take_next(bytes) {
                     Some(shape) => {
                         plan.seen.last_seq = shape.seq;
-                        plan.seen.last_ts_ms = shape.ts_ms;
+                        plan.seen.newest_ts_ms = plan.seen.newest_ts_ms.max(shape.ts_ms);
                     }
-                    None => drop(chain.judge(bytes, place, &mut verdicts)),
+                    None => {
+                        if let Some(shape) = Shape::read(bytes) {
+                            plan.seen.newest_ts_ms = plan.seen.newest_ts_ms.max(shape.ts_ms);
+                        }
+                        chain.judge(bytes, place, &mut verdicts);
+                    }
                 }
             }
             Ok(Next::TooLong) => chain.refuse(place, DamageKind::TooLong, &mut verdicts),
@@ -206,7 +212,7 @@ fn look(segment: SegmentName, file: Box<dyn LogFile>, chain: &mut Chain) -> Plan
             }
         }
     }
-    plan.last_crc = chain.last_crc();
+    plan.last_crc = chain.last_crc().unwrap_or(0);
     plan.damage = verdicts.into_iter().find_map(|verdict| match verdict {
         Verdict::Damage(damage) => Some(damage),
         Verdict::Line(..) => None,
@@ -266,9 +272,9 @@ impl Plan {
         if let Some(packer) = packer {
             packer.finish(&mut whole)?;
         }
+        whole.is_as_old_as(&*open_segment(storage, self.segment)?.file)?;
         let temp = whole.sync()?.to_owned();
         if !self.reads_back(storage, &temp, is_cold, crc)? {
-            whole.discard()?;
             return Err(ClosedLogError::NotEqual { name });
         }
         if done.segments.is_empty() {
@@ -283,6 +289,8 @@ impl Plan {
         }
         // Its offsets and crcs are those of the old lines.
         remove(storage, &self.segment.index_name())?;
+        // A power cut that kept the new lines and brought these files back would bring back what was taken out.
+        storage.sync_folder()?;
         whole.place(&name)?;
         done.segments.push(self.seen.name.clone());
         done.lines += lines;

@@ -2,8 +2,10 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use rustix::fs::OFlags;
 
@@ -83,6 +85,19 @@ pub trait LogFile: Send + Sync {
     /// Whatever the system says; the length is then unknown.
     fn cut(&self, length: u64) -> io::Result<()>;
 
+    /// When it was last written to; nothing where that is not known.
+    fn modified(&self) -> Option<SystemTime> {
+        None
+    }
+
+    /// Says when it was last written to, for a file that takes the place of an older one.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn set_modified(&self, _at: SystemTime) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Makes the content durable: fdatasync.
     ///
     /// # Errors
@@ -102,6 +117,22 @@ pub(crate) fn append_all(file: &dyn LogFile, bytes: &[u8]) -> (usize, io::Result
         }
     }
     (written, Ok(()))
+}
+
+/// Appends some bytes of a file to another one.
+pub(crate) fn copy(from: &dyn LogFile, bytes: Range<u64>, to: &dyn LogFile) -> io::Result<()> {
+    let mut buffer = vec![0; 256 << 10];
+    let mut offset = bytes.start;
+    while offset < bytes.end {
+        let size = (bytes.end - offset).min(buffer.len() as u64) as usize;
+        let read = from.read_at(&mut buffer[..size], offset)?;
+        if read == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        append_all(to, &buffer[..read]).1?;
+        offset += read as u64;
+    }
+    Ok(())
 }
 
 /// A real folder.
@@ -213,6 +244,14 @@ impl LogFile for RealFile {
 
     fn cut(&self, length: u64) -> io::Result<()> {
         self.file.set_len(length)
+    }
+
+    fn modified(&self) -> Option<SystemTime> {
+        self.file.metadata().and_then(|found| found.modified()).ok()
+    }
+
+    fn set_modified(&self, at: SystemTime) -> io::Result<()> {
+        self.file.set_modified(at)
     }
 
     fn sync(&self) -> io::Result<()> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
+use axum::body::{Body, HttpBody as _};
 use axum::extract::State;
 use axum::http::{Response, StatusCode};
 use herdbook_api::events::{self, ShownTo, SyncedTo};
@@ -17,10 +17,21 @@ use crate::sessions::{Entry, Refused};
 
 /// An append may be so long.
 const APPEND_BYTES: usize = 8 << 20;
+/// A longer one waits for one of a few places, so that many at once do not fill the memory.
+const SMALL_BYTES: u64 = 64 << 10;
 
 /// `POST /v1/sessions/{key}/events`.
 pub(super) async fn append(State(app): State<Arc<App>>, InPath(key): InPath<String>, body: Body) -> Answer {
     may_write(&app, &key).await?;
+    let is_small = body.size_hint().upper().is_some_and(|bytes| bytes <= SMALL_BYTES);
+    let _place = if is_small {
+        None
+    } else {
+        match app.logs.place_for_long().await {
+            Ok(place) => Some(place),
+            Err(refused) => return Ok(refusal(refused)),
+        }
+    };
     let body = body::read(body, APPEND_BYTES).await?;
     let logs = Arc::clone(&app.logs);
     let asked = aside(move || logs.read_append(&body)).await?;

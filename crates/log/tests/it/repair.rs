@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use herdbook_log::{
     Durability, NewRecord, Options, Reader, RepairError, Sessions, Storage, compress, continue_as, glance,
-    look, repair, repair_in,
+    look, repair, repair_in, scrub,
 };
 
 use crate::disk::{Disk, Random};
@@ -114,6 +114,34 @@ fn a_copy_that_does_not_have_all_gives_nothing_back() {
     assert_eq!(repair(&folder, NOW_MS).unwrap().mended, []);
     std::fs::write(&last, [&parts[0][..], b"?\n", &parts[2][..]].concat()).unwrap();
     assert_eq!(repair(&folder, NOW_MS).unwrap().mended[0].lines, 1);
+    assert_eq!(seqs(&read_all(&mut Reader::open(&folder)).0), [1, 2, 3, 4, 5, 6]);
+}
+
+#[test]
+fn a_copy_with_more_lines_than_are_left_gives_all_of_them_back() {
+    let state = tempfile::tempdir().unwrap();
+    let sessions = sessions(state.path());
+    let folder = sessions.folder("s-1");
+    let last = folder.join("0000000004.jsonl");
+    let packed = std::fs::read(folder.join("0000000004.jsonl.zst")).unwrap();
+    let whole = zstd::bulk::decompress(&packed, 1 << 20).unwrap();
+    // The disk kept the first line, and gave other bytes for the two behind it.
+    std::fs::write(&last, [&lines(&whole)[0][..], b"what is this\n"].concat()).unwrap();
+    let done = repair(&folder, NOW_MS).unwrap();
+    assert_eq!((done.mended[0].lines, done.left), (2, vec![]));
+    assert!(std::fs::read(&last).unwrap() == whole);
+}
+
+#[test]
+fn a_scrub_leaves_no_compressed_copy_beside_a_plain_file() {
+    let state = tempfile::tempdir().unwrap();
+    let sessions = sessions(state.path());
+    let folder = sessions.folder("s-1");
+    let copy = folder.join("0000000001.jsonl.zst");
+    std::fs::write(&copy, zstd::bulk::compress(b"of another time: the secret\n", 3).unwrap()).unwrap();
+    let done = scrub(&folder, NOW_MS, &mut |_| None, &|_| None).unwrap();
+    assert_eq!(done.lines.lines, 0);
+    assert!(!copy.exists() && folder.join(SEGMENT).exists() && folder.join("0000000004.jsonl.zst").exists());
     assert_eq!(seqs(&read_all(&mut Reader::open(&folder)).0), [1, 2, 3, 4, 5, 6]);
 }
 
