@@ -122,9 +122,9 @@ impl Reader {
         let current = self.current.as_mut().filter(|_| seq <= promised)?;
         if let Ok(Next::End(rest)) = current.source.next() {
             let rest = current.source.bytes(rest);
-            let continues =
-                |shape: &Shape| self.chain.last_crc().is_some_and(|crc| shape.continues(crc, rest));
-            let is_next = |shape: &Shape| shape.seq == seq && continues(shape);
+            let crc = self.chain.last_crc();
+            let is_next =
+                |shape: &Shape| shape.seq == seq && crc.is_some_and(|crc| shape.continues(crc, rest));
             seq += u64::from(Shape::read(rest).is_some_and(|shape| is_next(&shape)));
         }
         current.source.rewind();
