@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use herdbook_engine::{Engine, Shown};
 use herdbook_redact::Redactor;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
@@ -46,7 +45,7 @@ pub(crate) async fn follow(upkeep: Upkeep, stop: watch::Receiver<bool>) {
         sleep(FIRST_AFTER).await;
         loop {
             // Whoever the queue knows keeps what it shows.
-            let Ok(shown) = upkeep.core.look(|engine, _| shown(engine)).await else { return };
+            let Ok(shown) = upkeep.core.look(|engine, _| engine.shown()).await else { return };
             let (state_dir, rules, redactor) =
                 (upkeep.state_dir.clone(), upkeep.rules, upkeep.redactor.clone());
             let ended = ended.clone();
@@ -82,17 +81,6 @@ pub(crate) async fn follow(upkeep: Upkeep, stop: watch::Receiver<bool>) {
     until_stopped(work, stop).await;
 }
 
-/// What an engine shows.
-fn shown(engine: &Engine) -> Shown {
-    let mut shown = Shown::default();
-    for view in engine.sessions() {
-        shown.sessions.insert(view.key);
-        shown.sessions.extend(view.linked);
-        shown.panes.extend(view.pane);
-    }
-    shown
-}
-
 /// Rests between two logs.
 struct Pace {
     began: Instant,
@@ -115,7 +103,7 @@ impl Pace {
 mod tests {
     use std::sync::Mutex;
 
-    use herdbook_engine::Config;
+    use herdbook_engine::{Config, Engine};
     use herdbook_log::{Durability, NewRecord, Options, Sessions};
     use tokio::sync::mpsc;
 

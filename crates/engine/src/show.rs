@@ -8,6 +8,7 @@ use herdbook_events::observation::PaneRef;
 use herdbook_events::{Process, SessionKey};
 use herdbook_hosts::transcript::{Reader, child_place};
 
+use crate::aged::Shown;
 use crate::book::{Spans, Totals};
 use crate::engine::Engine;
 use crate::received::Received;
@@ -61,6 +62,20 @@ impl Engine {
             .collect();
         views.sort_by_key(|view| view.state == State::Ended);
         views
+    }
+
+    /// Returns what is shown now, with the sessions that it is told from: those behind others, and those of subagents.
+    pub fn shown(&self) -> Shown {
+        let mut shown = Shown::default();
+        for view in self.sessions() {
+            shown.sessions.insert(view.key);
+            shown.sessions.extend(view.linked);
+            shown.panes.extend(view.pane);
+        }
+        let children = self.attention.child_sessions().filter(|(_, of)| shown.sessions.contains(*of));
+        let children: Vec<SessionKey> = children.map(|(child, _)| child.clone()).collect();
+        shown.sessions.extend(children);
+        shown
     }
 
     /// Returns what each host has sent so far, by host.

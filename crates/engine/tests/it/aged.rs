@@ -26,13 +26,7 @@ pub fn age(herd: &Herd, shown: &Shown) -> Vec<Record> {
 
 /// What a live engine shows now.
 pub fn shown(herd: &Herd) -> Shown {
-    let mut shown = Shown::default();
-    for view in herd.engine.sessions() {
-        shown.sessions.insert(view.key);
-        shown.sessions.extend(view.linked);
-        shown.panes.extend(view.pane);
-    }
-    shown
+    herd.engine.shown()
 }
 
 fn natives(journal: &[Record]) -> Vec<Value> {
