@@ -16,6 +16,8 @@ use herdbook_log::{
 const SESSION: &str = "s-1";
 const NOW_MS: u64 = 1_767_225_603_000;
 const FIRST_SEGMENT: &str = "0000000001.jsonl";
+/// What no line of a log continues.
+const NOBODYS: u32 = 1;
 const UNSEALED: &[u8] = b",\"crc\":\"........\"}";
 
 /// The input is a log, as the module says.
@@ -147,10 +149,12 @@ fn session(folder: &Folder, segments: &[(String, Vec<u8>)], before: &[Line], is_
         Err(error) => panic!("a session's log opens or is refused for what it is: {error}"),
     };
     assert_eq!(opened.damage, [], "a damaged log is refused");
-    // A segment ends where the next one begins: what it has of the next one's lines counts for nothing in a session.
-    let count = before.iter().take_while(|line| line.seq <= opened.last_seq).count();
-    assert!(count == before.len() || segments.len() > 1, "what could be read of one segment stays");
-    let before = &before[..count];
+    let named = segments.iter().filter_map(|(name, _)| name.strip_suffix(".jsonl")?.parse::<u64>().ok());
+    assert!(
+        named.max().is_none_or(|named| named <= opened.last_seq + 1),
+        "a segment's name proves what was there"
+    );
+    assert!(before.last().is_none_or(|line| line.seq <= opened.last_seq), "no seq is given twice");
     for index in folder.indexes() {
         let mut bytes = fs::read(&index).expect("an index");
         if let Some(at) = before.len().checked_mul(37).and_then(|at| at.checked_rem(bytes.len())) {
@@ -278,7 +282,7 @@ fn first_crc(line: &[u8]) -> u32 {
         Some(head) => serde_json::from_slice::<String>(&line[head.session]).ok(),
         None => Some(SESSION.to_owned()),
     };
-    session.map_or(0, |session| crc32c::crc32c(session.as_bytes()))
+    session.map_or(NOBODYS, |session| crc32c::crc32c(session.as_bytes()))
 }
 
 fn segment_name(line: &[u8]) -> Option<String> {

@@ -7,11 +7,6 @@ use crate::herd::{Attention, Child};
 use crate::session::{Cause, Moment, Transition};
 
 impl Attention {
-    /// Returns the sessions that only run a subagent, each with the one that what it says counts for.
-    pub fn child_sessions(&self) -> impl Iterator<Item = (&SessionKey, &SessionKey)> {
-        self.child_sessions.iter().map(|(child, known)| (child, &known.root))
-    }
-
     /// Learns that a session is a child; true when that is news. One that was taken for a session of its own is over.
     pub(crate) fn adopt(
         &mut self,

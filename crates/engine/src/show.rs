@@ -47,6 +47,11 @@ impl Engine {
             .collect()
     }
 
+    /// Returns whose records keep their texts: whatever is shown may have come from them.
+    pub fn shown(&self) -> Shown {
+        Shown { sessions: self.attention.heard().cloned().collect() }
+    }
+
     /// Returns all listed sessions, live ones first; sessions behind a hook-fed one are shown as its `linked`.
     pub fn sessions(&self) -> Vec<SessionView> {
         let behind: HashMap<&SessionKey, &SessionKey> = self
@@ -62,20 +67,6 @@ impl Engine {
             .collect();
         views.sort_by_key(|view| view.state == State::Ended);
         views
-    }
-
-    /// Returns what is shown now, with the sessions that it is told from: those behind others, and those of subagents.
-    pub fn shown(&self) -> Shown {
-        let mut shown = Shown::default();
-        for view in self.sessions() {
-            shown.sessions.insert(view.key);
-            shown.sessions.extend(view.linked);
-            shown.panes.extend(view.pane);
-        }
-        let children = self.attention.child_sessions().filter(|(_, of)| shown.sessions.contains(*of));
-        let children: Vec<SessionKey> = children.map(|(child, _)| child.clone()).collect();
-        shown.sessions.extend(children);
-        shown
     }
 
     /// Returns what each host has sent so far, by host.

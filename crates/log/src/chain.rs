@@ -5,8 +5,10 @@
 //! damaged line was put in), the one that stands in the damaged line (its text was changed), the one its text gives
 //! (its crc was changed). Where the predecessor is gone, a line is held until the next one continues it.
 
+use std::ops::Range;
+
 use crate::damage::{Damage, DamageKind};
-use crate::line::{self, Shape};
+use crate::line::{self, Head, Shape};
 
 /// Where a line stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +41,7 @@ pub(crate) enum Judged {
 /// How many crcs of damaged lines are remembered.
 const MAX_ANCHORS: usize = 8;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Held {
     bytes: Vec<u8>,
     shape: Shape,
@@ -47,13 +49,14 @@ struct Held {
 }
 
 /// The state of reading one log from its start.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Chain {
-    session: Option<String>,
-    /// The session is known: it was given, or stands in a line that was right. Before, each line's own is tried.
+    /// A line was right, or what the next one continues was given. Before, each line is tried as the first one of the
+    /// session that it names.
     started: bool,
     last_seq: u64,
-    last_crc: u32,
+    /// What the next line continues, where it is known.
+    last_crc: Option<u32>,
     /// Damaged lines since the last good one.
     bad: u64,
     /// Crcs, beside the last good one, which the next line may continue.
@@ -70,13 +73,12 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
-    /// Begins at seq 1. Without a session id, the first line's is taken.
-    pub(crate) fn new(session: Option<String>) -> Chain {
+    /// Begins at seq 1. Whoever knows the session judges like those who do not, so that all find the same lines right.
+    pub(crate) fn new() -> Chain {
         Chain {
-            last_crc: session.as_deref().map_or(0, line::first_crc),
-            started: session.is_some(),
-            session,
+            started: false,
             last_seq: 0,
+            last_crc: None,
             bad: 0,
             anchors: Vec::new(),
             strict: false,
@@ -89,12 +91,12 @@ impl Chain {
 
     /// Begins in the middle, at a line with this seq, whose predecessor is not read.
     pub(crate) fn from_middle(seq: u64) -> Chain {
-        Chain { last_seq: seq - 1, trust_first: seq > 1, ..Chain::new(None) }
+        Chain { last_seq: seq - 1, trust_first: seq > 1, ..Chain::new() }
     }
 
     /// Begins behind a line of which the seq and the crc are known.
     pub(crate) fn behind(last_seq: u64, last_crc: u32) -> Chain {
-        Chain { started: true, last_seq, last_crc, ..Chain::new(None) }
+        Chain { started: true, last_seq, last_crc: Some(last_crc), ..Chain::new() }
     }
 
     /// The seq of the last good line, 0 before the first.
@@ -107,9 +109,9 @@ impl Chain {
         self.bad + u64::from(self.held.is_some())
     }
 
-    /// The crc which a new line has to continue.
-    pub(crate) fn last_crc(&self) -> u32 {
-        self.last_crc
+    /// The crc which a new line has to continue; nothing before the first right line.
+    pub(crate) fn last_crc(&self) -> Option<u32> {
+        self.last_crc.filter(|_| self.started)
     }
 
     /// The highest seq that must not be given again: of the last good line, or of a line after it that stays in
@@ -119,15 +121,29 @@ impl Chain {
         self.last_seq.max(self.unverified_seq).max(held)
     }
 
-    /// Notes that reading goes on in a segment which was made for this seq.
-    pub(crate) fn enter_segment(&mut self, first_seq: u64) {
+    /// Notes that reading goes on in a segment which was made for this seq. `carried` is the crc that it continues where
+    /// the one before was rewritten.
+    pub(crate) fn enter_segment(&mut self, first_seq: u64, carried: Option<u32>) {
         self.overlap = first_seq <= self.last_seq && !self.trust_first;
+        if self.begins_here(first_seq) {
+            // It continues the last right line. Bad ones behind that count for nothing.
+            (self.bad, self.strict) = (0, false);
+            self.anchors.clear();
+        }
+        if let Some(crc) = carried {
+            self.carry(crc);
+        }
+    }
+
+    /// True where a segment that was made for this seq continues the last right line, or one before it.
+    pub(crate) fn begins_here(&self, first_seq: u64) -> bool {
+        first_seq <= self.last_seq + 1
     }
 
     /// Notes that the segment that ends here was rewritten: the next one continues the crc which its last line had before.
     pub(crate) fn carry(&mut self, crc: u32) {
         if self.bad == 0 && self.held.is_none() {
-            self.last_crc = crc;
+            (self.started, self.last_crc) = (true, Some(crc));
         } else {
             self.remember(crc);
         }
@@ -139,10 +155,10 @@ impl Chain {
             return None;
         }
         let shape = Shape::read(bytes)?;
-        self.start(bytes, &shape);
+        self.start(bytes, &shape.session);
         let follows = shape.version <= line::LINE_VERSION
             && shape.seq == self.last_seq + 1
-            && (self.trust_first || continues(self.last_crc, bytes, &shape));
+            && (self.trust_first || self.continues_last(bytes, &shape));
         if follows {
             self.commit(&shape);
         }
@@ -153,9 +169,10 @@ impl Chain {
     pub(crate) fn judge(&mut self, bytes: &[u8], place: Place, verdicts: &mut Vec<Verdict>) -> Judged {
         let Some(shape) = Shape::read(bytes) else {
             self.refuse(place, DamageKind::Malformed, verdicts);
-            let text = bytes.len().checked_sub(line::SUFFIX_BYTES).filter(|_| self.session.is_some());
-            if let Some(text) = text {
-                self.remember(crc32c::crc32c_append(self.last_crc, &bytes[..text]));
+            let text = &bytes[..bytes.len().saturating_sub(line::SUFFIX_BYTES)];
+            if let Some(head) = Head::read(text) {
+                self.start(bytes, &head.session);
+                self.remember_text(text);
             }
             let crc = line::read_crc(bytes);
             self.strict = crc.is_some();
@@ -169,11 +186,11 @@ impl Chain {
                 self.overlap = true;
                 return Judged::Repeated;
             }
-            if shape.seq == self.last_seq && shape.crc == self.last_crc {
+            if shape.seq == self.last_seq && Some(shape.crc) == self.last_crc {
                 return Judged::Right;
             }
         }
-        self.start(bytes, &shape);
+        self.start(bytes, &shape.session);
         if let Some(held) = self
             .held
             .take_if(|held| shape.seq == held.shape.seq + 1 && continues(held.shape.crc, bytes, &shape))
@@ -182,7 +199,7 @@ impl Chain {
             self.accept(bytes, shape, place, verdicts);
             return Judged::Right;
         }
-        let verified = continues(self.last_crc, bytes, &shape)
+        let verified = self.continues_last(bytes, &shape)
             || self.held.as_ref().is_some_and(|held| continues(held.shape.crc, bytes, &shape))
             || self.anchors.iter().any(|anchor| continues(*anchor, bytes, &shape));
         if shape.seq <= self.last_seq {
@@ -212,9 +229,8 @@ impl Chain {
         if known || shape.seq == self.last_seq + 1 {
             self.reject_held(verdicts);
             let seq = self.last_seq + 1 + self.bad;
-            let computed = crc32c::crc32c_append(self.last_crc, &bytes[..shape.body]);
             self.bad += 1;
-            self.remember(computed);
+            self.remember_text(&bytes[..shape.body]);
             self.remember(shape.crc);
             self.strict = true;
             verdicts.push(self.damage(place, seq, Some(shape.seq), DamageKind::WrongCrc));
@@ -260,7 +276,7 @@ impl Chain {
     fn commit(&mut self, shape: &Shape) {
         self.started = true;
         self.last_seq = shape.seq;
-        self.last_crc = shape.crc;
+        self.last_crc = Some(shape.crc);
         self.bad = 0;
         self.strict = false;
         self.anchors.clear();
@@ -268,10 +284,20 @@ impl Chain {
         self.unverified_seq = 0;
     }
 
-    fn start(&mut self, bytes: &[u8], shape: &Shape) {
+    fn start(&mut self, bytes: &[u8], session: &Range<usize>) {
         if !self.started {
-            self.session = line::unquote(&bytes[shape.session.clone()]);
-            self.last_crc = self.session.as_deref().map_or(0, line::first_crc);
+            self.last_crc = line::unquote(&bytes[session.clone()]).as_deref().map(line::first_crc);
+        }
+    }
+
+    fn continues_last(&self, bytes: &[u8], shape: &Shape) -> bool {
+        self.last_crc.is_some_and(|crc| continues(crc, bytes, shape))
+    }
+
+    /// Remembers the crc that a line with this text has after the last right one.
+    fn remember_text(&mut self, text: &[u8]) {
+        if let Some(crc) = self.last_crc {
+            self.remember(crc32c::crc32c_append(crc, text));
         }
     }
 

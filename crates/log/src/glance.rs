@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use crate::cold;
-use crate::index::read_full;
-use crate::line::{self, Shape};
+use crate::index::{Index, read_full};
+use crate::line::{self, MAX_LINE_BYTES, Shape};
 use crate::reader::Reader;
 use crate::segment::{SegmentName, segments_of};
 use crate::storage::{Folder, LogFile};
@@ -33,7 +33,8 @@ pub struct Glance {
     pub bytes: u64,
     /// A process has it open for appending.
     pub is_open: bool,
-    /// The first line, or the last, is not what was written. Damage between them is not looked for.
+    /// The first line, or the last, is not what was written, or lines that were synced are not there at the end. Damage
+    /// between them is not looked for.
     pub is_damaged: bool,
 }
 
@@ -71,12 +72,20 @@ pub fn glance(dir: &Path) -> io::Result<Glance> {
     }
     // An empty segment was made and not written to yet.
     let storage = Folder::new(dir);
-    for segment in segments_of(&names).iter().rev() {
+    let segments = segments_of(&names);
+    let index = segments.last().zip(found.session_id.as_deref());
+    let index = index.and_then(|(segment, session)| Index::read(&storage, *segment, Some(session)));
+    let promised = index.and_then(|index| index.synced).map_or(0, |synced| synced.seq.saturating_sub(1));
+    for segment in segments.iter().rev() {
         let file = cold::open_segment(&storage, *segment)?.file;
         match last_lines(&*file)? {
             End::Empty => {}
             End::Line { seq, ts_ms } => {
                 (found.last_seq, found.last_ts_ms) = (seq, ts_ms);
+                if seq < promised {
+                    let mut reader = Reader::open_from(dir, seq);
+                    found.is_damaged |= reader.any(|line| line.is_err()) || reader.lost(promised).is_some();
+                }
                 return Ok(found);
             }
             End::Damaged => {
@@ -103,6 +112,9 @@ fn last_lines(file: &dyn LogFile) -> io::Result<End> {
     let length = file.length()?;
     let mut window = WINDOW_BYTES;
     loop {
+        if window > 4 * MAX_LINE_BYTES as u64 {
+            return Ok(End::Damaged);
+        }
         let start = length.saturating_sub(window);
         let mut bytes = vec![0; usize::try_from(length - start).unwrap_or(usize::MAX)];
         match read_full(file, &mut bytes, start) {

@@ -1,17 +1,19 @@
 //! Opening a session's log: damage is refused, and where the indexes vouch for the rest only the end is read.
 //!
 //! A segment ends where the next one begins. After a failed sync its unsynced lines are written to a new segment, and
-//! what is left of them in the old one, half of it perhaps, counts for nothing.
+//! what is left of them in the old one, half of it perhaps, counts for nothing once they are all there (`moved`).
 //!
-//! Bad lines at the end of the log are torn: they were being written. Bad lines that were synced, by the watermark of the
-//! index, or that have right ones after them are damage (eventlog 1.5).
+//! Bad lines at the end of the log are torn: they were being written. Bad lines that were synced, or that have right ones
+//! after them, are damage (eventlog 1.5). What was synced is known by the watermark of the index, and by the names of
+//! segments: one is made only when every line before it is synced.
 
 use crate::carry;
 use crate::chain::Chain;
 use crate::cold::{self, OpenedSegment};
-use crate::damage::{Damage, DamageKind, Torn};
+use crate::damage::{Damage, DamageKind};
 use crate::index::{Entry, Index, IndexWriter, Steps};
 use crate::line::first_crc;
+use crate::moved::{self, Fit, Tail};
 use crate::recover::{FileError, Recovered, Scan, Segment, keep_torn};
 use crate::segment::{SegmentName, segments_of};
 use crate::source::{LineSource, Next};
@@ -30,6 +32,8 @@ struct Found {
 struct Read {
     segment: Segment,
     entries: Vec<Entry>,
+    /// What it has of the next segment's lines.
+    tail: Option<Tail>,
 }
 
 /// What a log's session is, and when it is opened.
@@ -38,20 +42,23 @@ struct Log<'a> {
     storage: &'a dyn Storage,
     session: &'a str,
     now_ms: u64,
+    /// The seq in the name of the last segment.
+    named: u64,
 }
 
 /// Finds where to go on, mends a torn end, and sees to the indexes. With damage, a newer format or another session's log
 /// nothing is changed.
 pub(crate) fn recover(storage: &dyn Storage, session: &str, now_ms: u64) -> Result<Recovered, FileError> {
-    let log = Log { storage, session, now_ms };
     let names = segments_of(&storage.list().map_err(|source| FileError { name: String::new(), source })?);
+    let log = Log { storage, session, now_ms, named: names.last().map_or(1, |last| last.first_seq) };
     let mut filled = Vec::new();
     let mut empty_last = None;
     for name in names {
         let at = |source| FileError { name: name.file_name(), source };
         let OpenedSegment { file, is_cold } = cold::open_segment(storage, name).map_err(at)?;
         let length = file.length().map_err(at)?;
-        let is_filled = length > 0 || log.was_synced(name);
+        let has_lost = filled.is_empty() && name.first_seq > 1;
+        let is_filled = length > 0 || has_lost || log.was_synced(name);
         empty_last = (!is_filled).then_some(name);
         if is_filled {
             filled.push(Found { name, length, is_closed: is_cold });
@@ -120,19 +127,23 @@ impl Log<'_> {
         if !right || scan.chain.highest_seq() > scan.chain.last_seq() || scan.found.newer.is_some() {
             return None;
         }
+        if self.named > scan.chain.last_seq() + 1 {
+            return None;
+        }
         if last.is_closed && segment.good_end < segment.end {
             return None;
         }
         segment.is_closed = last.is_closed;
         let mut writer = IndexWriter::behind(last.name, self.session, &index);
         scan.entries.iter().for_each(|entry| writer.note(*entry));
-        Some(self.mend(scan, vec![Read { segment, entries: Vec::new() }], writer, synced.offset))
+        Some(self.mend(scan, vec![Read { segment, entries: Vec::new(), tail: None }], writer, synced.offset))
     }
 
     /// Reads every line.
     fn read_all(&self, filled: &[Found]) -> Result<Recovered, FileError> {
         let index = filled.last().and_then(|last| Index::read(self.storage, last.name, Some(self.session)));
         let synced = index.and_then(|index| index.synced);
+        let synced_to = synced.map_or(0, |synced| synced.seq).max(self.named);
         let (mut scan, mut all) = self.scan(filled, None)?;
         if let Some(seq) = synced.and_then(|synced| self.hole(&scan.found.damage, filled, synced)) {
             (scan, all) = self.scan(filled, Some(seq))?;
@@ -141,8 +152,8 @@ impl Log<'_> {
         if scan.chain.highest_seq() > scan.chain.last_seq() {
             // Lines behind a hole that nothing vouches for may be right: they are not torn.
             scan.reject_held();
-        } else if synced.is_some_and(|synced| synced.seq > scan.chain.last_seq() + 1) {
-            scan.note_missing(&last.segment, synced.map_or(0, |synced| synced.seq - 1));
+        } else if synced_to > scan.chain.last_seq() + 1 {
+            scan.note_missing(&last.segment, synced_to - 1);
         } else if !last.segment.is_closed {
             scan.found.damage.truncate(last.segment.listed_at_good);
         }
@@ -152,28 +163,71 @@ impl Log<'_> {
         if !found.damage.is_empty() || found.newer.is_some() || found.other_session.is_some() {
             return Ok(scan.found);
         }
+        if let Some(found) = self.finish_move(filled, &mut scan, &all)? {
+            return Ok(found);
+        }
         let mut writer = IndexWriter::anew(last.segment.name, self.session);
         last.entries.iter().for_each(|entry| writer.note(*entry));
         self.mend(scan, all, writer, 0)
     }
 
+    /// Looks at what segments have of the next one's lines. Nothing where all of it is there; where some is not, it is
+    /// written there and all is read again; where the next one has others, the log is damaged.
+    fn finish_move(
+        &self,
+        filled: &[Found],
+        scan: &mut Scan,
+        all: &[Read],
+    ) -> Result<Option<Recovered>, FileError> {
+        let last_seq = scan.chain.last_seq();
+        for (place, pair) in all.windows(2).enumerate() {
+            let [Read { segment, tail: Some(tail), .. }, Read { segment: next, .. }] = pair else { continue };
+            if tail.other_session.is_some() {
+                scan.found.other_session = tail.other_session.clone();
+                return Ok(Some(std::mem::take(&mut scan.found)));
+            }
+            let is_last = place + 2 == all.len();
+            match tail.fit(self.storage, segment, next, (is_last, last_seq))? {
+                Fit::Moved => continue,
+                Fit::Others(damage) => scan.found.damage = vec![damage],
+                Fit::Left(_) if tail.newer.is_some() => scan.found.newer = tail.newer,
+                Fit::Left(left) => {
+                    let mut filled = filled.to_vec();
+                    if let Some(last) = filled.last_mut() {
+                        last.length = next.good_end + (left.end - left.start);
+                    }
+                    let torn =
+                        moved::finish(self.storage, (segment.name, left), next, last_seq + 1, self.now_ms)?;
+                    let mut found = self.read_all(&filled)?;
+                    found.torn.extend(torn);
+                    return Ok(Some(found));
+                }
+            }
+            return Ok(Some(std::mem::take(&mut scan.found)));
+        }
+        Ok(None)
+    }
+
     /// Scans all segments, the last one up to the line with the seq `until`.
     fn scan(&self, filled: &[Found], until: Option<u64>) -> Result<(Scan, Vec<Read>), FileError> {
-        let mut scan = Scan::new(self.session, Chain::new(Some(self.session.to_owned())));
+        let mut scan = Scan::new(self.session, Chain::new());
         scan.ends_at_next = true;
         let mut all = Vec::new();
         for (place, found) in filled.iter().enumerate() {
-            let until = filled.get(place + 1).map_or(until, |next| Some(next.name.first_seq));
+            let next = filled.get(place + 1).map(|next| next.name);
+            let until = next.map_or(until, |next| Some(next.first_seq));
             scan.steps = Steps::default();
-            if let Some(crc) =
-                all.last().and_then(|before: &Read| carry::read(self.storage, before.segment.name))
-            {
-                scan.chain.carry(crc);
-            }
+            let before = all.last();
+            scan.carried = before.and_then(|before: &Read| carry::read(self.storage, before.segment.name));
             let mut segment = scan.segment(found.name, self.open(found.name)?, until);
             segment.is_closed |= found.is_closed;
             segment.end = segment.end.max(found.length);
-            all.push(Read { segment, entries: std::mem::take(&mut scan.entries) });
+            let is_next = |next: &SegmentName| scan.chain.begins_here(next.first_seq);
+            let tail = next.filter(|next| segment.good_end < segment.end && is_next(next));
+            let tail =
+                tail.map(|next| Tail::read(self.storage, self.session, scan.chain.clone(), &segment, next));
+            let (entries, tail) = (std::mem::take(&mut scan.entries), tail.transpose()?);
+            all.push(Read { segment, entries, tail });
         }
         Ok((scan, all))
     }
@@ -202,11 +256,11 @@ impl Log<'_> {
         mut index: IndexWriter,
         synced: u64,
     ) -> Result<Recovered, FileError> {
+        let last_crc = scan.last_crc();
         let Scan { chain, mut found, .. } = scan;
-        found.last_seq = chain.last_seq();
-        found.last_crc = chain.last_crc();
+        (found.last_seq, found.last_crc) = (chain.last_seq(), last_crc);
         found.damage.clear();
-        for (place, Read { segment, entries }) in all.iter().enumerate() {
+        for (place, Read { segment, entries, .. }) in all.iter().enumerate() {
             let name = segment.name;
             let at = |source| FileError { name: name.file_name(), source };
             let next_seq = all.get(place + 1).map_or(found.last_seq + 1, |next| next.segment.name.first_seq);
@@ -219,15 +273,8 @@ impl Log<'_> {
                 continue;
             }
             if segment.good_end < segment.end {
-                let end = segment.good_end..segment.end;
-                let kept = keep_torn(self.storage, name, end.clone(), self.now_ms).map_err(at)?;
-                found.torn.push(Torn {
-                    segment: name.file_name(),
-                    offset: end.start,
-                    bytes: end.end - end.start,
-                    seq: next_seq,
-                    kept: Some(kept),
-                });
+                let kept = keep_torn(self.storage, name, segment.good_end..segment.end, self.now_ms);
+                found.torn.push(segment.torn(next_seq, Some(kept.map_err(at)?)));
             }
             if place + 1 < all.len() {
                 self.mend_index(segment, entries, next_seq);

@@ -9,7 +9,7 @@ use crate::chain::{Chain, Judged, Place, Verdict};
 use crate::cold;
 use crate::damage::{Damage, DamageKind};
 use crate::index::Index;
-use crate::line::Shape;
+use crate::line::{self, Shape};
 use crate::opening::follows_line_feed;
 use crate::segment::{SegmentName, segments_of};
 use crate::source::{LineSource, Next};
@@ -44,6 +44,8 @@ pub struct Reader {
     current: Option<Current>,
     ready: VecDeque<Result<Line, Damage>>,
     verdicts: Vec<Verdict>,
+    /// The highest seq that a damaged place was expected to have.
+    damaged_to: u64,
 }
 
 /// The segment that is being read.
@@ -84,17 +86,51 @@ impl Reader {
     pub fn with_storage(storage: Arc<dyn Storage>) -> Reader {
         Reader {
             storage,
-            chain: Chain::new(None),
+            chain: Chain::new(),
             from_seq: 1,
             current: None,
             ready: VecDeque::new(),
             verdicts: Vec::new(),
+            damaged_to: 0,
         }
     }
 
     /// Returns the seq of the last line that was read, 0 before the first.
     pub fn last_seq(&self) -> u64 {
         self.chain.last_seq()
+    }
+
+    /// Returns the last seq that the log's index says was synced, 0 where there is none. To be asked before the log is
+    /// read to its end: a writer may go on meanwhile.
+    pub fn promised(&self) -> u64 {
+        let names = self.storage.list().unwrap_or_default();
+        let Some(last) = segments_of(&names).last().copied() else { return 0 };
+        // The watermark is of a session; whose log it is stands in each line.
+        let mut first = Reader::with_storage(Arc::clone(&self.storage)).filter_map(Result::ok);
+        let session = first.next().and_then(|line| {
+            let shape = Shape::read(line.raw.as_bytes())?;
+            line::unquote(&line.raw.as_bytes()[shape.session])
+        });
+        let index = session.and_then(|session| Index::read(&*self.storage, last, Some(&session)));
+        index.and_then(|index| index.synced).map_or(0, |synced| synced.seq.saturating_sub(1))
+    }
+
+    /// Returns what is lost of the lines up to this seq, which were synced, when the end was read. A last line that is
+    /// whole but for its line feed is not lost: whoever opens the log for appending puts it back.
+    pub fn lost(&mut self, promised: u64) -> Option<Damage> {
+        let mut seq = self.chain.highest_seq().max(self.damaged_to) + 1;
+        let current = self.current.as_mut().filter(|_| seq <= promised)?;
+        if let Ok(Next::End(rest)) = current.source.next() {
+            let rest = current.source.bytes(rest);
+            let crc = self.chain.last_crc();
+            let is_next =
+                |shape: &Shape| shape.seq == seq && crc.is_some_and(|crc| shape.continues(crc, rest));
+            seq += u64::from(Shape::read(rest).is_some_and(|shape| is_next(&shape)));
+        }
+        current.source.rewind();
+        let Place { segment, line, offset } = current.place();
+        let kind = DamageKind::Lost { to: promised };
+        (seq <= promised).then_some(Damage { segment, line, offset, seq, found: None, kind })
     }
 
     fn read_on(&mut self) -> Option<Result<Line, Damage>> {
@@ -169,14 +205,8 @@ impl Reader {
     /// there once more, and whatever else is left of them here would only hide them.
     fn leave_bad_end(&mut self) {
         let Some(after) = self.current.as_ref().map(|current| current.name) else { return };
-        let begins_here = |next: &(SegmentName, _)| next.0.first_seq <= self.chain.last_seq() + 1;
         let next = find_segment(&*self.storage, |name| name > after);
-        if let Some(next) = next.filter(begins_here) {
-            self.chain.reject_held(&mut self.verdicts);
-            self.take_verdicts();
-            if let Some(crc) = carry::read(&*self.storage, after) {
-                self.chain.carry(crc);
-            }
+        if let Some(next) = next.filter(|next| self.chain.begins_here(next.0.first_seq)) {
             self.enter(next);
         }
     }
@@ -203,9 +233,6 @@ impl Reader {
                 self.take_verdicts();
             }
             Ok(Next::End(_)) | Err(_) => {}
-        }
-        if let Some(crc) = carry::read(&*self.storage, after) {
-            self.chain.carry(crc);
         }
         self.enter(next);
         Some(())
@@ -250,14 +277,23 @@ impl Reader {
     }
 
     fn enter(&mut self, (name, source): (SegmentName, LineSource)) {
-        self.chain.enter_segment(name.first_seq);
+        if self.chain.begins_here(name.first_seq) {
+            self.chain.reject_held(&mut self.verdicts);
+            self.take_verdicts();
+        }
+        let before = self.current.as_ref().map(|current| current.name);
+        let carried = before.and_then(|before| carry::read(&*self.storage, before));
+        self.chain.enter_segment(name.first_seq, carried);
         self.current = Some(Current { name, source, failed: false });
     }
 
     fn take_verdicts(&mut self) {
         for verdict in self.verdicts.drain(..) {
             match verdict {
-                Verdict::Damage(damage) => self.ready.push_back(Err(damage)),
+                Verdict::Damage(damage) => {
+                    self.damaged_to = self.damaged_to.max(damage.seq);
+                    self.ready.push_back(Err(damage));
+                }
                 Verdict::Line(_, shape, _) if shape.seq < self.from_seq => {}
                 Verdict::Line(bytes, shape, place) => self.ready.push_back(line_of(&bytes, &shape, || place)),
             }

@@ -11,7 +11,7 @@ use crate::index::{Entry, IndexWriter, Steps};
 use crate::line::{Shape, first_crc, unquote};
 use crate::segment::{SegmentName, segments_of};
 use crate::source::{LineSource, Next};
-use crate::storage::{Storage, append_all};
+use crate::storage::{Storage, copy};
 
 /// How many damaged places are listed.
 const MAX_LISTED: usize = 1000;
@@ -46,7 +46,7 @@ pub(crate) struct FileError {
 /// Reads all segments, cuts a torn end off the last one (its bytes are kept beside it), and finds where to go on.
 pub(crate) fn recover(storage: &dyn Storage, session: &str, now_ms: u64) -> Result<Recovered, FileError> {
     let names = segments_of(&storage.list().map_err(|source| FileError { name: String::new(), source })?);
-    let mut scan = Scan::new(session, Chain::new(Some(session.to_owned())));
+    let mut scan = Scan::new(session, Chain::new());
     let mut filled = Vec::new();
     let mut empty_last = None;
     for name in names {
@@ -61,9 +61,7 @@ pub(crate) fn recover(storage: &dyn Storage, session: &str, now_ms: u64) -> Resu
     for (place, name) in filled.iter().copied().enumerate() {
         let at = |source| FileError { name: name.file_name(), source };
         let OpenedSegment { file, is_cold } = cold::open_segment(storage, name).map_err(at)?;
-        if let Some(crc) = last.as_ref().and_then(|before: &Segment| carry::read(storage, before.name)) {
-            scan.chain.carry(crc);
-        }
+        scan.carried = last.as_ref().and_then(|before: &Segment| carry::read(storage, before.name));
         let next = filled.get(place + 1).map(|next| next.first_seq);
         let mut segment = scan.segment(name, LineSource::new(file), next);
         segment.is_closed |= is_cold;
@@ -112,8 +110,16 @@ pub(crate) struct Segment {
     pub is_closed: bool,
 }
 
+impl Segment {
+    /// What became of its end, of which a file keeps a copy or which is left there.
+    pub(crate) fn torn(&self, seq: u64, kept: Option<String>) -> Torn {
+        let (segment, offset, bytes) = (self.name.file_name(), self.good_end, self.end - self.good_end);
+        Torn { segment, offset, bytes, seq, kept }
+    }
+}
+
 pub(crate) struct Scan {
-    session: Option<String>,
+    session: String,
     pub chain: Chain,
     verdicts: Vec<Verdict>,
     pub found: Recovered,
@@ -122,6 +128,8 @@ pub(crate) struct Scan {
     pub steps: Steps,
     /// A segment ends where the next one begins, whatever else it has; otherwise only where it goes bad there.
     pub ends_at_next: bool,
+    /// The crc that the next segment continues where the one before was rewritten.
+    pub carried: Option<u32>,
     /// A place that the scan is to pass, and whether it did.
     pub watched: Option<Entry>,
     pub passed: bool,
@@ -130,13 +138,14 @@ pub(crate) struct Scan {
 impl Scan {
     pub(crate) fn new(session: &str, chain: Chain) -> Scan {
         Scan {
-            session: Some(session.to_owned()),
+            session: session.to_owned(),
             chain,
             verdicts: Vec::new(),
             found: Recovered::default(),
             entries: Vec::new(),
             steps: Steps::default(),
             ends_at_next: false,
+            carried: None,
             watched: None,
             passed: false,
         }
@@ -150,7 +159,7 @@ impl Scan {
         mut source: LineSource,
         until: Option<u64>,
     ) -> Segment {
-        self.chain.enter_segment(name.first_seq);
+        self.chain.enter_segment(name.first_seq, self.carried.take());
         let listed = self.found.damage.len();
         let start = source.handed().1;
         let mut segment = Segment {
@@ -164,12 +173,12 @@ impl Scan {
             is_closed: false,
         };
         loop {
-            if self.ends_at_next && until.is_some_and(|until| self.chain.last_seq() + 1 >= until) {
+            if self.ends_at_next && until.is_some_and(|until| self.chain.begins_here(until)) {
                 return segment;
             }
             let next = source.next();
             let (line, offset) = source.handed();
-            let here = Entry { seq: self.chain.last_seq() + 1, offset, crc: self.chain.last_crc() };
+            let here = Entry { seq: self.chain.last_seq() + 1, offset, crc: self.last_crc() };
             self.passed |= self.watched == Some(here);
             let place = || Place { segment: name.file_name(), line, offset };
             let (range, at_end) = match next {
@@ -198,7 +207,7 @@ impl Scan {
                 segment.open_end = at_end;
                 segment.listed_at_good = self.found.damage.len();
                 segment.has_head = judged == Judged::Right;
-            } else if until.is_some_and(|until| until <= self.chain.last_seq() + 1) {
+            } else if until.is_some_and(|until| self.chain.begins_here(until)) {
                 self.reject_held();
                 return segment;
             }
@@ -249,7 +258,7 @@ impl Scan {
     pub(crate) fn note_missing(&mut self, segment: &Segment, to: u64) {
         if self.found.damage.len() == segment.listed_at_good {
             let (file, seq) = (segment.name.file_name(), self.chain.last_seq() + 1);
-            let line = (seq + 1).saturating_sub(segment.name.first_seq);
+            let line = (seq + 1).saturating_sub(segment.name.first_seq).max(1);
             let (offset, kind) = (segment.good_end, DamageKind::Missing { to });
             self.found.damage.push(Damage { segment: file, line, offset, seq, found: None, kind });
         }
@@ -261,28 +270,32 @@ impl Scan {
         self.take_verdicts();
     }
 
+    /// The crc which a new line has to continue.
+    pub(crate) fn last_crc(&self) -> u32 {
+        self.chain.last_crc().unwrap_or_else(|| first_crc(&self.session))
+    }
+
     /// A line that begins the log of another session id: this is not our log.
     fn note_other_session(&mut self, bytes: &[u8]) {
         let Some(shape) = Shape::read(bytes) else { return };
         let session = unquote(&bytes[shape.session.clone()]);
-        if session != self.session && session.as_deref().is_some_and(|session| begins(session, bytes, &shape))
-        {
-            self.found.other_session = session;
+        let is_other = |session: &String| *session != self.session && begins(session, bytes, &shape);
+        if let Some(session) = session.filter(is_other) {
+            self.found.other_session = Some(session);
         }
     }
 
     /// Judges the end of the last segment that has bytes, and mends it.
     fn end(mut self, storage: &dyn Storage, segment: Segment, now_ms: u64) -> io::Result<Recovered> {
-        let mut found = std::mem::take(&mut self.found);
         // Lines that stand after a hole and that nothing vouches for may be right: they stay, and are named.
         let stays = self.chain.highest_seq() > self.chain.last_seq();
         if stays {
-            self.found = found;
             self.reject_held();
-            found = self.found;
         }
-        found.last_seq = self.chain.highest_seq();
-        found.last_crc = self.chain.last_crc();
+        let mut found = std::mem::take(&mut self.found);
+        // Segments are read in the order of their names: what comes next must not stand before the last one.
+        found.last_seq = self.chain.highest_seq().max(segment.name.first_seq.saturating_sub(1));
+        found.last_crc = self.last_crc();
         let mut length = segment.end;
         let mut may_append = !stays && !segment.is_closed && segment.listed_at_good == segment.listed_before;
         if !stays && !segment.is_closed && segment.good_end < segment.end && found.other_session.is_none() {
@@ -290,13 +303,7 @@ impl Scan {
             let kept = keep_torn(storage, segment.name, segment.good_end..segment.end, now_ms).ok();
             may_append &= kept.is_some();
             length = segment.good_end;
-            found.torn.push(Torn {
-                segment: segment.name.file_name(),
-                offset: segment.good_end,
-                bytes: segment.end - segment.good_end,
-                seq: found.last_seq + 1,
-                kept,
-            });
+            found.torn.push(segment.torn(found.last_seq + 1, kept));
         } else if segment.open_end && may_append {
             let file = storage.open(&segment.name.file_name(), true)?;
             may_append = matches!(file.append(b"\n"), Ok(1));
@@ -335,16 +342,7 @@ pub(crate) fn keep_torn(
             other => break (name, other?),
         }
     };
-    let mut buffer = vec![0; 256 << 10];
-    let mut offset = end.start;
-    while offset < end.end {
-        let read = file.read_at(&mut buffer, offset)?;
-        if read == 0 {
-            break;
-        }
-        append_all(&*kept, &buffer[..read]).1?;
-        offset += read as u64;
-    }
+    copy(&*file, end.clone(), &*kept)?;
     kept.sync()?;
     storage.sync_folder()?;
     file.cut(end.start)?;

@@ -136,7 +136,9 @@ impl Mender {
     /// The damage, and the last seq that can be read.
     fn read(&self) -> (Vec<Damage>, u64) {
         let mut reader = Reader::with_storage(Arc::clone(&self.storage));
-        let damage = reader.by_ref().filter_map(Result::err).collect();
+        let promised = reader.promised();
+        let mut damage: Vec<Damage> = reader.by_ref().filter_map(Result::err).collect();
+        damage.extend(reader.lost(promised));
         (damage, reader.last_seq())
     }
 
@@ -253,7 +255,7 @@ impl Mender {
 /// The last seq that a damaged place misses.
 fn last_asked(damage: &Damage) -> u64 {
     match damage.kind {
-        DamageKind::Missing { to } => to,
+        DamageKind::Missing { to } | DamageKind::Lost { to } => to,
         _ => damage.seq,
     }
 }

@@ -134,25 +134,25 @@ struct Plan {
 
 /// Reads a log, and says of each segment with lines what it needs to be rewritten.
 fn plan(storage: &dyn Storage, without_last: bool) -> Result<Vec<Plan>, ClosedLogError> {
-    let mut chain = Chain::new(None);
+    let mut chain = Chain::new();
     let mut plans: Vec<Plan> = Vec::new();
-    let segments = segments_of(&storage.list()?);
-    let last = segments.last().copied();
-    for segment in segments {
-        if without_last && Some(segment) == last {
-            break;
+    let mut filled = Vec::new();
+    for segment in segments_of(&storage.list()?) {
+        if open_segment(storage, segment)?.file.length()? > 0 {
+            filled.push(segment);
         }
+    }
+    // An empty segment behind the last one with lines says nothing: the writer may go on in either.
+    if without_last {
+        filled.pop();
+    }
+    for segment in filled {
         let file = open_segment(storage, segment)?.file;
-        if file.length()? == 0 {
-            continue;
-        }
         if let Some(before) = plans.last_mut() {
             before.is_last = false;
-            if let Some(crc) = carry::read(storage, before.segment) {
-                chain.carry(crc);
-            }
         }
-        plans.push(look(segment, file, &mut chain));
+        let carried = plans.last().and_then(|before| carry::read(storage, before.segment));
+        plans.push(look(segment, file, &mut chain, carried));
     }
     if without_last && let Some(plan) = plans.last_mut() {
         plan.is_last = false;
@@ -160,8 +160,10 @@ fn plan(storage: &dyn Storage, without_last: bool) -> Result<Vec<Plan>, ClosedLo
     Ok(plans)
 }
 
-fn look(segment: SegmentName, file: Box<dyn LogFile>, chain: &mut Chain) -> Plan {
+fn look(segment: SegmentName, file: Box<dyn LogFile>, chain: &mut Chain, carried: Option<u32>) -> Plan {
     let name = segment.file_name();
+    let repeats = segment.first_seq <= chain.last_seq();
+    chain.enter_segment(segment.first_seq, carried);
     let mut plan = Plan {
         segment,
         seen: ClosedSegment {
@@ -170,14 +172,13 @@ fn look(segment: SegmentName, file: Box<dyn LogFile>, chain: &mut Chain) -> Plan
             last_seq: chain.last_seq(),
             newest_ts_ms: 0,
         },
-        first_crc: chain.last_crc(),
-        last_crc: chain.last_crc(),
+        first_crc: chain.last_crc().unwrap_or(0),
+        last_crc: chain.last_crc().unwrap_or(0),
         is_last: true,
         damage: None,
         is_torn: false,
-        repeats: segment.first_seq <= chain.last_seq(),
+        repeats,
     };
-    chain.enter_segment(segment.first_seq);
     let mut source = LineSource::new(file);
     let mut verdicts = Vec::new();
     let mut is_first = true;
@@ -218,7 +219,7 @@ fn look(segment: SegmentName, file: Box<dyn LogFile>, chain: &mut Chain) -> Plan
             }
         }
     }
-    plan.last_crc = chain.last_crc();
+    plan.last_crc = chain.last_crc().unwrap_or(0);
     plan.damage = verdicts.into_iter().find_map(|verdict| match verdict {
         Verdict::Damage(damage) => Some(damage),
         Verdict::Line(..) => None,
@@ -295,6 +296,8 @@ impl Plan {
         }
         // Its offsets and crcs are those of the old lines.
         remove(storage, &self.segment.index_name())?;
+        // A power cut that kept the new lines and brought these files back would bring back what was taken out.
+        storage.sync_folder()?;
         whole.place(&name)?;
         done.segments.push(self.seen.name.clone());
         done.lines += lines;

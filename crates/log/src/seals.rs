@@ -39,7 +39,7 @@ impl Seals {
         }
         if self.chain.is_none() {
             let seq = Shape::read(bytes).map_or(1, |shape| shape.seq);
-            self.chain = Some(if seq > 1 { Chain::from_middle(seq) } else { Chain::new(None) });
+            self.chain = Some(if seq > 1 { Chain::from_middle(seq) } else { Chain::new() });
             if self.line > 1 {
                 let (segment, kind) = (self.file.clone(), DamageKind::Malformed);
                 let first = Damage { segment, line: 1, offset: 0, seq: 1, found: None, kind };

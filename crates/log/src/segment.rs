@@ -22,7 +22,7 @@ impl SegmentName {
         };
         let digits = first.len() >= 10 && first.bytes().all(|byte| byte.is_ascii_digit());
         let name_of = SegmentName { first_seq: first.parse().ok()?, copy };
-        (digits && name_of.file_name() == name).then_some(name_of)
+        (digits && name_of.first_seq > 0 && name_of.file_name() == name).then_some(name_of)
     }
 
     pub(crate) fn file_name(self) -> String {
@@ -102,6 +102,7 @@ mod tests {
     fn other_files_are_no_segments() {
         for name in [
             "1.jsonl",
+            "0000000000.jsonl",
             "0000000001.idx",
             "0000000001.torn-5",
             "0000000001-1.jsonl",

@@ -2,6 +2,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -116,6 +117,22 @@ pub(crate) fn append_all(file: &dyn LogFile, bytes: &[u8]) -> (usize, io::Result
         }
     }
     (written, Ok(()))
+}
+
+/// Appends some bytes of a file to another one.
+pub(crate) fn copy(from: &dyn LogFile, bytes: Range<u64>, to: &dyn LogFile) -> io::Result<()> {
+    let mut buffer = vec![0; 256 << 10];
+    let mut offset = bytes.start;
+    while offset < bytes.end {
+        let size = (bytes.end - offset).min(buffer.len() as u64) as usize;
+        let read = from.read_at(&mut buffer[..size], offset)?;
+        if read == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        append_all(to, &buffer[..read]).1?;
+        offset += read as u64;
+    }
+    Ok(())
 }
 
 /// A real folder.

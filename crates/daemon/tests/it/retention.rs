@@ -121,6 +121,32 @@ fn old_sessions_are_deleted_whole_with_those_they_started() {
 }
 
 #[test]
+fn what_was_appended_or_held_while_a_round_rested_is_not_deleted() {
+    let state = tempfile::tempdir().unwrap();
+    let sessions = Sessions::new(state.path());
+    for key in ["old", "resumed", "held"] {
+        session(&sessions, key, 0, &[]);
+    }
+    let rules = Retention { session_days: 100, ..KEEP };
+    let now_ms = START_MS + 200 * DAY_MS;
+    let mut rested = false;
+    let done = Keeper::default().round(state.path(), rules, now_ms, &mut || {
+        if !std::mem::replace(&mut rested, true) {
+            let (mut log, _) = sessions.open("resumed", Options::of_session(now_ms)).unwrap();
+            append(&mut log, 100, now_ms, "note", "{}");
+            log.close();
+            hold(&sessions.folder("held"), true).unwrap();
+        }
+        true
+    });
+    assert_eq!(done, Round { deleted: 1, ..Round::default() });
+    assert_eq!(left(&sessions, &["old", "resumed", "held"]), ["resumed", "held"]);
+    assert_eq!(Reader::open(&sessions.folder("resumed")).filter_map(Result::ok).count(), 3);
+    let told = fs::read_to_string(state.path().join("retention.jsonl")).unwrap();
+    assert_eq!(told.lines().count(), 1);
+}
+
+#[test]
 fn a_damaged_session_is_left_to_its_human() {
     let state = tempfile::tempdir().unwrap();
     let sessions = Sessions::new(state.path());

@@ -360,6 +360,8 @@ fn the_segment_that_is_written_to_is_never_rewritten() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("log");
     log_in(&dir, 9);
+    // A new segment was made, and the writer that was to go on in it was killed: the next one goes on behind line 9.
+    std::fs::File::create_new(dir.join("0000000010.jsonl")).unwrap();
     let mut asked = Vec::new();
     let mut wanted = |segment: &herdbook_log::ClosedSegment| {
         asked.push((segment.last_seq, segment.newest_ts_ms));

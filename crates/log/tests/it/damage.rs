@@ -401,3 +401,66 @@ fn what_is_appended_behind_a_first_line_with_another_session_is_read() {
     let kinds: Vec<DamageKind> = damage.into_iter().map(|place| place.kind).collect();
     assert_eq!(kinds, [DamageKind::Unverified, DamageKind::Missing { to: 5 }]);
 }
+
+/// Found by fuzzing: the new segment came before the one that was there.
+#[test]
+fn what_is_appended_behind_a_segment_with_too_high_a_name_is_read() {
+    let log = log_of("journal");
+    let lines = lines_of(&log);
+    let disk = Disk::with_segment(&lines[..2].concat());
+    disk.put("0000000009.jsonl", &[lines[2].clone(), b"damaged\n".to_vec(), lines[3].clone()].concat());
+    let (store, opened) = open(&disk);
+    assert_eq!(opened.last_seq, 8);
+    answer(&send(&store, vec![short_record(9)], Durability::Synced)).unwrap();
+    store.close();
+    let (lines, _) = read(&disk);
+    assert_eq!(seqs(&lines), [1, 2, 3, 4, 9]);
+}
+
+/// Found by fuzzing: a reader, which takes the session from the lines, and the store, which is told it, differed about the
+/// lines behind a damaged first one.
+#[test]
+fn behind_damaged_first_lines_reader_and_store_find_the_same_lines_right() {
+    let lines = lines_of(&log_of("journal"));
+    let text = |at: usize| String::from_utf8(lines[at].clone()).unwrap();
+    let mut bad_crc = text(0);
+    bad_crc.replace_range(bad_crc.len() - 11..bad_crc.len() - 10, "x");
+    let bad_session = text(0).replace("journal", "juornal");
+    let bad_escape = text(0).replace("journal", r"\uD800");
+    let half = format!("{}\n", &text(0)[..50]);
+    for (first, right) in [
+        // Its text is right, and the next line continues what its crc was.
+        (bad_crc.as_str(), vec![2, 3]),
+        // The crc in it is right.
+        (&bad_session, vec![2, 3]),
+        (&bad_escape, vec![2, 3]),
+        // Line 3 vouches for line 2.
+        (&half, vec![2, 3]),
+        ("garbage\n", vec![2, 3]),
+    ] {
+        for count in [2, 3] {
+            let disk = Disk::with_segment(&[first.as_bytes(), &lines[1..count].concat()].concat());
+            let (opened, read, damage) = goes_on(&disk, first);
+            let alone = count == 2 && (first == half || first == "garbage\n");
+            let mut wanted = if alone { Vec::new() } else { right[..count - 1].to_vec() };
+            wanted.push(opened.last_seq + 1);
+            assert_eq!(seqs(&read), wanted, "{first}: {damage:?}");
+        }
+    }
+}
+
+/// Found by fuzzing: a bad line at the end of a segment vouched for one in the next, which was made in its place.
+#[test]
+fn a_segment_that_begins_before_a_bad_line_continues_the_line_before_that() {
+    let lines = lines_of(&log_of("journal"));
+    // The bad line 3 with the crc that line 4 continues, and then line 4 with the seq 3.
+    let bad = String::from_utf8(lines[2].clone()).unwrap().replace("r03", "r 3");
+    let crc = u32::from_str_radix(&bad[bad.len() - 11..bad.len() - 3], 16).unwrap();
+    let body = r#"{"v":1,"id":"r33","sessionId":"journal","seq":3,"ts":5,"type":"hook","payload":{}"#;
+    let next = format!("{body},\"crc\":\"{:08x}\"}}\n", crc32c::crc32c_append(crc, body.as_bytes()));
+    let disk = Disk::with_segment(&[lines[..2].concat(), bad.into_bytes()].concat());
+    disk.put("0000000003.jsonl", next.as_bytes());
+    assert_eq!(seqs(&read(&disk).0), [1, 2]);
+    disk.put("0000000003.jsonl", &lines[2..4].concat());
+    assert_eq!(seqs(&read(&disk).0), [1, 2, 3, 4]);
+}

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use herdbook_log::{
-    Durability, NewRecord, Options, Reader, RepairError, Sessions, Storage, compress, continue_as, look,
-    repair, repair_in, scrub,
+    Durability, NewRecord, Options, Reader, RepairError, Sessions, Storage, compress, continue_as, glance,
+    look, repair, repair_in, scrub,
 };
 
 use crate::disk::{Disk, Random};
@@ -229,4 +229,47 @@ fn a_session_goes_on_under_a_new_key_with_what_can_be_read() {
     log.close();
     let refused = continue_as(&sessions, "s-1", "s-3", NOW_MS);
     assert!(matches!(refused, Err(RepairError::Taken { key }) if key == "s-3"));
+}
+
+#[test]
+fn a_lost_end_is_named_wherever_the_log_is_looked_at_and_another_session_goes_on_before_it() {
+    for (what, change) in [
+        (
+            "the last line feed was flipped",
+            (|text: &mut Vec<u8>| *text.last_mut().unwrap() ^= 1) as fn(&mut Vec<u8>),
+        ),
+        ("the last two bytes were cut off", |text| text.truncate(text.len() - 2)),
+        ("the last line was cut off", |text| {
+            let length = text.len() - lines(text).last().unwrap().len();
+            text.truncate(length);
+        }),
+    ] {
+        let state = tempfile::tempdir().unwrap();
+        let sessions = Sessions::new(state.path());
+        let (mut log, _) = sessions.open("s-1", Options::of_session(NOW_MS)).unwrap();
+        for number in 1..=3 {
+            append(&mut log, record(number));
+        }
+        log.close();
+        drop(log);
+        let folder = sessions.folder("s-1");
+        assert!(look(&folder).unwrap().damage.is_empty() && !glance(&folder).unwrap().is_damaged);
+        let whole = std::fs::read(folder.join(SEGMENT)).unwrap();
+        // Only the line feed is missing: the line is there, and comes back when the log is opened.
+        std::fs::write(folder.join(SEGMENT), &whole[..whole.len() - 1]).unwrap();
+        assert!(look(&folder).unwrap().damage.is_empty() && !glance(&folder).unwrap().is_damaged);
+        let mut text = whole;
+        change(&mut text);
+        std::fs::write(folder.join(SEGMENT), &text).unwrap();
+        assert!(sessions.open("s-1", Options::of_session(NOW_MS)).is_err(), "{what}");
+        let found = look(&folder).unwrap();
+        let words: Vec<String> = found.damage.iter().map(ToString::to_string).collect();
+        assert_eq!(words, ["0000000001.jsonl line 3 (seq 3): this record was kept and is lost"], "{what}");
+        assert_eq!(found.readable_to, 2, "{what}");
+        let seen = glance(&folder).unwrap();
+        assert_eq!((seen.last_seq, seen.is_damaged), (2, true), "{what}");
+        assert_eq!(repair(&folder, NOW_MS).unwrap().left, found.damage, "{what}");
+        assert_eq!(continue_as(&sessions, "s-1", "s-2", NOW_MS).unwrap().to_seq, 2, "{what}");
+        assert!(std::fs::read(folder.join(SEGMENT)).unwrap() == text, "{what}");
+    }
 }

@@ -365,3 +365,67 @@ fn only_a_log_that_goes_on_after_damage_does_without_indexes() {
     store.close();
     assert_eq!(disk.names(), [SEGMENT]);
 }
+
+/// The lines of short records 1 to `count`, all synced.
+fn lines(count: u64) -> Vec<Vec<u8>> {
+    let records = (1..=count).map(short_record).collect();
+    Log::of("s-1", records, count as usize, Durability::Synced).lines
+}
+
+/// Found by fuzzing: the bad lines were cut off as torn, and the next opening refused what was left.
+#[test]
+fn a_segment_that_was_made_for_later_lines_proves_that_these_are_lost() {
+    let lines = lines(3);
+    for last in [&b""[..], b"garbage\n", b"\0\0\0\0", &lines[1], &lines[2][..40]] {
+        for first in [lines[..2].concat(), Vec::new()] {
+            let count = if first.is_empty() { 0 } else { 2 };
+            let disk = Disk::with_segment(&first);
+            disk.put("0000000009.jsonl", last);
+            let before = files(&disk);
+            let open = || match Store::open("unused".as_ref(), on(&disk, "s-1")) {
+                Err(OpenError::Damaged { damage, .. }) => damage,
+                other => panic!("{:?}", other.map(|_| "opened")),
+            };
+            let damage = open();
+            assert_eq!(damage.first().map(|place| place.seq), Some(count + 1), "{damage:?}");
+            assert!(files(&disk) == before, "a damaged log was touched");
+            assert_eq!(open(), damage, "it says the same again");
+        }
+    }
+}
+
+/// Found by fuzzing: the last segment has no line and no bytes, and what it was made after is half gone.
+#[test]
+fn what_is_missing_before_an_empty_segment_is_named() {
+    let disk = Disk::with_segment(&lines(2).concat());
+    disk.put("0000000004.jsonl", b"");
+    let Err(error) = Store::open("unused".as_ref(), on(&disk, "s-1")) else { panic!("opened") };
+    let OpenError::Damaged { damage, .. } = error else { panic!("{error}") };
+    let [place] = &damage[..] else { panic!("{damage:?}") };
+    assert_eq!(place.to_string(), "0000000001.jsonl line 3 (seq 3): this record is missing");
+    disk.put("0000000003.jsonl", b"");
+    disk.put("0000000004.jsonl", b"");
+    disk.put(SEGMENT, &lines(3).concat());
+    let (store, opened) = Store::open("unused".as_ref(), on(&disk, "s-1")).unwrap();
+    assert_eq!((opened.last_seq, opened.torn.len()), (3, 0));
+    store.close();
+}
+
+/// Lines of the old segment that another line stands for in the new one: readers were shown the old ones.
+#[test]
+fn two_lines_with_one_seq_in_two_segments_are_damage() {
+    let lines = lines(5);
+    let other = |number: u64| NewRecord { id: format!("f{number:02}"), ..short_record(number) };
+    let records = [short_record(1), short_record(2), other(3), other(4), other(5), other(6)];
+    let foreign = Log::of("s-1", records.to_vec(), 6, Durability::Synced).lines;
+    for (old, new) in [(3, 4), (4, 4), (5, 3), (5, 6)] {
+        let disk = Disk::with_segment(&lines[..old].concat());
+        disk.put("0000000003.jsonl", &foreign[2..new].concat());
+        let before = files(&disk);
+        let Err(error) = Store::open("unused".as_ref(), on(&disk, "s-1")) else { panic!("opened") };
+        let OpenError::Damaged { damage, .. } = error else { panic!("{error}") };
+        let told: Vec<String> = damage.iter().map(ToString::to_string).collect();
+        assert_eq!(told, ["0000000003.jsonl line 1 (seq 3): a second line with seq 3"], "{old} {new}");
+        assert!(files(&disk) == before, "a damaged log was touched");
+    }
+}

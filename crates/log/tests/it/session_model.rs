@@ -278,3 +278,58 @@ fn a_segment_whose_name_was_not_durable_yet_gets_it_before_it_is_written_to() {
         assert_eq!(opened(&disk).unwrap().1.last_seq, 1, "seed {seed}");
     }
 }
+
+/// Found by fuzzing: what the new segment did not have yet was cut off the old one, and its seqs were given again.
+#[test]
+fn a_move_to_a_new_segment_that_was_killed_on_the_way_is_finished() {
+    let disk = Disk::new();
+    let (store, _) = opened(&disk).unwrap();
+    (1..=6).for_each(|number| append_to(&store, number));
+    store.close();
+    let whole = disk.content("0000000001.jsonl").unwrap();
+    let lines: Vec<&[u8]> = whole.split_inclusive(|byte| *byte == b'\n').collect();
+    let (kept, moved) = (lines[..3].concat(), lines[3..].concat());
+    // Readers were shown six lines, or five and half of the sixth, when the sync of 4 to 6 failed.
+    for (end, last_seq) in [(moved.len(), 6), (moved.len() - 1, 6), (moved.len() - 300, 5)] {
+        for length in [1, 300, lines[3].len() - 1, lines[3].len(), lines[3].len() + 9, end] {
+            let disk = Disk::with_segment(&[&kept[..], &moved[..end]].concat());
+            disk.put("0000000004.jsonl", &moved[..length]);
+            let (store, found) = opened(&disk).unwrap();
+            assert_eq!(found.last_seq, last_seq, "{end} {length}");
+            assert_eq!(disk.content("0000000001.jsonl").unwrap(), kept, "{end} {length}");
+            append_to(&store, 7);
+            store.close();
+            let (read, damage) = read_all(&mut Reader::with_storage(Arc::new(disk.clone())));
+            assert_eq!((seqs(&read), damage), ((1..=last_seq + 1).collect(), vec![]), "{end} {length}");
+            let moved = disk.content("0000000004.jsonl").unwrap();
+            let before: Vec<u8> = lines[3..last_seq as usize].concat();
+            assert!(moved.starts_with(&before), "{end} {length}");
+            assert_eq!(opened(&disk).unwrap().1.torn, vec![], "{end} {length}");
+        }
+    }
+}
+
+/// The machine loses power while it finishes the move: the old segment's lines are not cut before the new one's are durable.
+#[test]
+fn a_power_cut_while_a_move_is_finished_loses_nothing() {
+    let disk = Disk::new();
+    let (store, _) = opened(&disk).unwrap();
+    (1..=6).for_each(|number| append_to(&store, number));
+    store.close();
+    let whole = disk.content("0000000001.jsonl").unwrap();
+    let start = whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(2).unwrap().0 + 1;
+    let mut killed = 0;
+    for steps in 0..40 {
+        let disk = Disk::with_segment(&whole);
+        disk.put("0000000004.jsonl", &whole[start..start + 900]);
+        disk.set(|faults| faults.steps = Some(steps));
+        killed += u32::from(opened(&disk).is_err());
+        let disk = disk.crash(&mut Random(u64::from(steps)));
+        let (store, found) = opened(&disk).unwrap();
+        assert_eq!(found.last_seq, 6, "{steps}");
+        store.close();
+        let (read, damage) = read_all(&mut Reader::with_storage(Arc::new(disk.clone())));
+        assert_eq!((seqs(&read), damage), ((1..=6).collect(), vec![]), "{steps}");
+    }
+    assert!((5..40).contains(&killed), "{killed}");
+}
