@@ -1,15 +1,16 @@
 //! The journal without the texts of old records.
 //!
-//! Whole segments that nobody writes to any more are rewritten when their last record is old enough. What the queue shows
-//! now keeps its texts, so a segment is looked at again later: `0000000001.aged` beside it says when it was last.
+//! Whole segments that nobody writes to any more are rewritten when their newest record is old enough. What the queue shows
+//! now keeps its texts, and so does a session that has newer records in another segment; so a segment is looked at again
+//! later: `0000000001.aged` beside it says when it was last.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
-use herdbook_engine::{Shown, aged};
-use herdbook_log::{ClosedSegment, rewrite_closed};
+use herdbook_engine::{Shown, aged, session_of};
+use herdbook_log::{ClosedLogError, ClosedSegment, Reader, rewrite_closed};
 use herdbook_redact::Redactor;
 
 use crate::journal;
@@ -39,20 +40,18 @@ impl Old<'_> {
             return None;
         }
         let dir = journal::dir(self.state_dir);
-        if !self.is_any_due(&dir, now_ms) {
+        if self.due(&dir, now_ms).is_empty() {
             return None;
         }
-        let limit_ms = self.rules.journal_payload_days * DAY_MS;
-        let mut looked_at = Vec::new();
-        let mut wanted = |segment: &ClosedSegment| {
-            let due = segment.newest_ts_ms >= EARLIEST_MS
-                && now_ms.saturating_sub(segment.newest_ts_ms) >= limit_ms
-                && is_due(&marker(&dir, &segment.name), now_ms);
-            if due {
-                looked_at.push(segment.name.clone());
-            }
-            due
+        // Those whose records are newer than their files, or that are damaged, are not read again each hour.
+        let odd = self.due(&dir, now_ms.saturating_sub(DAY_MS));
+        let looked_at = match self.old_segments(&dir, now_ms) {
+            Ok(old) => old,
+            Err(error) => return Some(format!("old payloads stay in the journal: {}", words(&error))),
         };
+        let shown = self.shown_or_young(&dir, &looked_at);
+        let looked_at: Vec<String> = looked_at.into_iter().map(|segment| segment.name).collect();
+        let mut wanted = |segment: &ClosedSegment| looked_at.contains(&segment.name);
         let (mut bytes, mut ended) = (0, false);
         let done = rewrite_closed(&dir, &mut wanted, &mut |line| {
             bytes += line.payload.len();
@@ -63,7 +62,7 @@ impl Old<'_> {
             if ended {
                 return None;
             }
-            aged(self.redactor, line.kind, line.payload, self.shown)
+            aged(self.redactor, line.kind, line.payload, &shown)
         });
         let done = match done {
             Ok(done) => done,
@@ -76,15 +75,38 @@ impl Old<'_> {
                 note(self.state_dir, &Entry::Aged { at: now_ms, segments, lines, journal_payload_days })?;
             }
             if !ended {
-                looked_at.iter().try_for_each(|name| mark(&marker(&dir, name), now_ms))?;
+                looked_at.iter().chain(&odd).try_for_each(|name| mark(&marker(&dir, name), now_ms))?;
             }
             Ok(())
         };
         marked().err().map(|error| format!("the journal's old payloads: {error}"))
     }
 
-    /// Whether there is a closed segment that may be old enough, by the names and times of files alone.
-    fn is_any_due(&self, dir: &Path, now_ms: u64) -> bool {
+    /// The segments that are old enough. Damaged ones are none.
+    fn old_segments(&self, dir: &Path, now_ms: u64) -> Result<Vec<ClosedSegment>, ClosedLogError> {
+        let limit_ms = self.rules.journal_payload_days * DAY_MS;
+        let mut old = Vec::new();
+        let mut look = |segment: &ClosedSegment| {
+            let is_old = segment.newest_ts_ms >= EARLIEST_MS
+                && now_ms.saturating_sub(segment.newest_ts_ms) >= limit_ms;
+            old.extend(is_old.then(|| segment.clone()));
+            false
+        };
+        rewrite_closed(dir, &mut look, &mut |_| None)?;
+        Ok(old)
+    }
+
+    /// What is shown, and the sessions that have records in other segments, too: a session's texts leave together.
+    fn shown_or_young(&self, dir: &Path, old: &[ClosedSegment]) -> Shown {
+        let is_old = |seq| old.iter().any(|segment| (segment.first_seq..=segment.last_seq).contains(&seq));
+        let mut shown = self.shown.clone();
+        let young = Reader::open(dir).filter_map(Result::ok).filter(|line| !is_old(line.seq));
+        shown.sessions.extend(young.filter_map(|line| session_of(&line.kind, &line.payload)));
+        shown
+    }
+
+    /// The closed segments that may be old enough and were not looked at lately, by the names and times of files alone.
+    fn due(&self, dir: &Path, now_ms: u64) -> Vec<String> {
         let entries = fs::read_dir(dir).into_iter().flatten().flatten();
         let mut names: Vec<String> = entries
             .filter_map(|entry| entry.file_name().into_string().ok())
@@ -94,13 +116,13 @@ impl Old<'_> {
         names.pop();
         let limit = Duration::from_millis(self.rules.journal_payload_days * DAY_MS);
         let now = UNIX_EPOCH + Duration::from_millis(now_ms);
-        names.iter().any(|name| {
+        names.retain(|name| {
             let marker = marker(dir, name);
             let written = fs::metadata(dir.join(name)).and_then(|found| found.modified());
             let is_old = written.is_ok_and(|at| now.duration_since(at).is_ok_and(|age| age >= limit));
-            // One that was rewritten is newer than its records.
             (is_old || marker.exists()) && is_due(&marker, now_ms)
-        })
+        });
+        names
     }
 }
 
@@ -125,7 +147,7 @@ mod tests {
     use herdbook_engine::view::QueueEntry;
     use herdbook_engine::{Config, Effect, Engine, HookDelivery, Input, Now};
     use herdbook_events::{Origin, SessionKey};
-    use herdbook_log::{Durability, NewRecord, Options, Reader, Store};
+    use herdbook_log::{Durability, NewRecord, Options, Store};
 
     use super::*;
 
@@ -182,12 +204,18 @@ mod tests {
         engine.queue(now)
     }
 
-    fn texts(state: &Path) -> Vec<usize> {
-        let mut names: Vec<PathBuf> =
-            fs::read_dir(journal::dir(state)).unwrap().map(|entry| entry.unwrap().path()).collect();
-        names.retain(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
+    fn segments(state: &Path) -> Vec<String> {
+        let entries = fs::read_dir(journal::dir(state)).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.retain(|name| name.ends_with(".jsonl"));
         names.sort();
-        names.iter().map(|path| fs::read_to_string(path).unwrap().matches(" of it").count()).collect()
+        names
+    }
+
+    fn texts(state: &Path) -> Vec<usize> {
+        let text = |name: &String| fs::read_to_string(journal::dir(state).join(name)).unwrap();
+        segments(state).iter().map(|name| text(name).matches(" of it").count()).collect()
     }
 
     #[test]
@@ -238,7 +266,16 @@ mod tests {
         assert_eq!(old.leave_journal(day_30 + 7 * DAY_MS, &mut || true), None);
         assert_eq!(texts(state), left);
         assert_eq!(old.leave_journal(day_30 + 8 * DAY_MS, &mut || true), None);
-        assert_eq!(texts(state)[..left.len() - 1].iter().sum::<usize>(), 0);
+        // But for those of a session that goes on in the last segment.
+        let lines: Vec<_> = Reader::open(&journal::dir(state)).map(Result::unwrap).collect();
+        let last: u64 = segments(state).last().unwrap()[..10].parse().unwrap();
+        let of = |line: &herdbook_log::Line| session_of(&line.kind, &line.payload);
+        let young: Vec<SessionKey> = lines.iter().filter(|line| line.seq >= last).filter_map(of).collect();
+        for line in lines.iter().filter(|line| line.seq < last && line.kind == "hook") {
+            let has_text = line.payload.contains(" of it") || line.payload.contains("SessionStart");
+            let is_young = young.contains(&of(line).unwrap());
+            assert_eq!(has_text, is_young || line.payload.contains("SessionStart"), "{}", line.payload);
+        }
         assert_eq!(unread(&herd(state, now)), unread(&before));
     }
 }

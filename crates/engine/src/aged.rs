@@ -89,6 +89,28 @@ pub fn aged(redactor: &Redactor, kind: &str, payload: &str, shown: &Shown) -> Op
     (aged != payload).then_some(aged)
 }
 
+/// The session whose texts a journal record has, where it names one. Whether a call and what it led to are of one tool is told
+/// by the tool's input, which an old record does not have any more: so the records of one session are aged together.
+pub fn session_of(kind: &str, payload: &str) -> Option<SessionKey> {
+    #[derive(Deserialize)]
+    struct Read<'a> {
+        #[serde(borrow)]
+        host: Option<Cow<'a, str>>,
+        #[serde(borrow)]
+        session: Option<Cow<'a, str>>,
+        event: Option<Box<RawValue>>,
+    }
+    let Read { host, session, event } = serde_json::from_str(payload).ok()?;
+    match kind {
+        "hook" | "unreadable" => SessionKey::hooked(&host?, &session?),
+        "normalized" => {
+            let event = NormalizedEvent::parse(event?.get().as_bytes()).ok()?;
+            SessionKey::posted(event.session_id())
+        }
+        _ => None,
+    }
+}
+
 fn hook(redactor: &Redactor, payload: &str, shown: &Shown) -> Option<String> {
     let hook: HookPayload = serde_json::from_str(payload).ok()?;
     if is_shown(shown, &hook.host, hook.session.as_deref()) {

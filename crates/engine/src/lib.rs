@@ -22,7 +22,7 @@ pub mod view;
 mod waits;
 mod why;
 
-pub use aged::{Shown, aged};
+pub use aged::{Shown, aged, session_of};
 pub use engine::Engine;
 pub use herdbook_attention::{Doing, End};
 pub use intake::posted_origin;

@@ -40,6 +40,8 @@ pub type Change<'a> = dyn FnMut(&OldLine<'_>) -> Option<String> + 'a;
 pub struct ClosedSegment {
     /// Its file name, without `.zst`.
     pub name: String,
+    /// The seq that it was made for.
+    pub first_seq: u64,
     /// The seq of its last line.
     pub last_seq: u64,
     /// When the newest of its lines happened, in Unix milliseconds: a clock that was set back does not make them old.
@@ -164,7 +166,12 @@ fn look(segment: SegmentName, file: Box<dyn LogFile>, chain: &mut Chain, carried
     chain.enter_segment(segment.first_seq, carried);
     let mut plan = Plan {
         segment,
-        seen: ClosedSegment { name: name.clone(), last_seq: chain.last_seq(), newest_ts_ms: 0 },
+        seen: ClosedSegment {
+            name: name.clone(),
+            first_seq: segment.first_seq,
+            last_seq: chain.last_seq(),
+            newest_ts_ms: 0,
+        },
         first_crc: chain.last_crc().unwrap_or(0),
         last_crc: chain.last_crc().unwrap_or(0),
         is_last: true,

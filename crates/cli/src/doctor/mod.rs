@@ -30,6 +30,7 @@ use crate::env::Env;
 use crate::error::{Problem, whole};
 use crate::setup::program::find;
 use crate::setup::tmux::standing;
+use crate::text::counted;
 
 /// Looks at everything. Changes nothing, talks to no other machine, and waits for nobody for long.
 ///
@@ -76,9 +77,17 @@ pub fn examine(env: &Env) -> Result<Vec<Check>, Problem> {
 fn settings(file: Option<&Path>) -> Option<Check> {
     let file = file.filter(|file| file.symlink_metadata().is_ok())?;
     Some(match Settings::read(file) {
-        Ok(_) => Check::ok("settings", file.display().to_string()),
+        Ok(settings) => {
+            let deleted = match settings.retention.session_days {
+                0 => String::new(),
+                days => {
+                    format!("; sessions are deleted {} after they were last written to", counted(days, "day"))
+                }
+            };
+            Check::ok("settings", format!("{}{deleted}", file.display()))
+        }
         Err(error) => {
-            let words = format!("{}: none of them are used", whole(&error));
+            let words = format!("{}: none of them are used, and old logs stay as they are", whole(&error));
             Check::fault("settings", check::finding::BAD_SETTINGS, words)
                 .fix("mend that line, then restart the daemon: herdbook down; herdbook up")
         }

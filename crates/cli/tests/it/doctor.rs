@@ -130,13 +130,17 @@ fn a_fault_in_the_humans_settings_is_named_with_its_line() {
     let ran = machine.run(&["doctor"]);
     let expected = format!(
         "✗ settings  {} line 3: unknown field `poll`, expected one of `quiet_s`, `poll_s`, `servers`, `patterns`, `rule`: \
-         none of them are used → mend that line, then restart the daemon: herdbook down; herdbook up\n",
+         none of them are used, and old logs stay as they are → mend that line, then restart the daemon: herdbook down; herdbook up\n",
         file.display()
     );
     let told = ran.stdout.replace("\n            →", " →");
     assert!(told.contains(&expected), "{told}");
     put(&file, "[detector]\nquiet_s = 30\n");
     assert!(!machine.found().iter().any(|found| found.starts_with("settings")), "{:?}", machine.found());
+    // What deletes is told.
+    put(&file, "[retention]\nsession_days = 90\n");
+    let told = machine.run(&["doctor"]).stdout;
+    assert!(told.contains("sessions are deleted 90 days after they were last written to"), "{told}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use herdbook_engine::book::KeptSpan;
 use herdbook_engine::view::{QueueEntry, SessionView, WhyView};
-use herdbook_engine::{Doing, HookDelivery, HumanAct, Input, Shown, TmuxFacts};
+use herdbook_engine::{Doing, HookDelivery, HumanAct, Input, Shown, TmuxFacts, session_of};
 use herdbook_events::{Origin, Process, SessionKey, Shows, Told, WaitKind};
 use proptest::prelude::*;
 
@@ -528,6 +528,31 @@ proptest! {
         prop_assert_eq!(whole.engine.spans(herd.now, 0), aged.engine.spans(herd.now, 0));
         prop_assert_eq!(whole.engine.totals(), aged.engine.totals());
         prop_assert_eq!(whole.engine.received(), aged.engine.received());
+    }
+
+    /// Segments get old one after the other: a call may be in an old one, and what it led to in the next.
+    #[test]
+    fn a_journal_that_is_aged_up_to_anywhere_gives_the_same_herd(steps in steps_and_clocks(), cut in 0usize..120) {
+        let mut herd = Herd::new();
+        steps.iter().for_each(|step| take(&mut herd, step));
+        herd.input(Input::Daemon { what: "stop", version: "0".into(), boot: None });
+        let whole = herd.restarted();
+        let cut = cut.min(herd.journal.len());
+        let mut young = Shown::default();
+        let sessions = herd.journal[cut..].iter().map(|record| session_of(record.kind, record.payload.get()));
+        young.sessions.extend(sessions.flatten());
+        let mut journal = aged::age(&herd, &young);
+        journal.truncate(cut);
+        journal.extend_from_slice(&herd.journal[cut..]);
+        let mut aged = herd.folded(journal);
+        prop_assert_eq!(without_texts(&whole), without_texts(&aged));
+        prop_assert_eq!(whole.engine.spans(herd.now, 0), aged.engine.spans(herd.now, 0));
+        prop_assert_eq!(whole.engine.received(), aged.engine.received());
+        // What an old hook process brings once more out of the spool is known.
+        for delivery in 1..=herd.last() {
+            aged.deliver("claude", r#"{"session_id":"9","hook_event_name":"Stop"}"#, Origin::default(), delivery);
+        }
+        prop_assert_eq!(aged.journal.len(), 0);
     }
 
     #[test]
