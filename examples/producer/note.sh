@@ -3,6 +3,7 @@
 #
 #   ./note.sh [SESSION]
 #
+# SESSION becomes a part of the address as it is: letters, digits, `-`, `_` and `.`. Others need percent signs there.
 # `expected` is the last seq the writer knows of. Where somebody else wrote meanwhile the answer is 409 and names the real
 # one. Events get their ids from the log here; a writer that must be able to send an append again makes its own (ULIDs).
 set -eu

@@ -121,6 +121,12 @@ impl Attention {
         self.sessions.values().filter(|session| session.parent.is_none())
     }
 
+    /// Iterates over the keys of all sessions whose words may be shown: of sessions in memory, ghosts included, and of
+    /// those that only run a subagent of another one.
+    pub fn heard(&self) -> impl Iterator<Item = &SessionKey> {
+        self.sessions.keys().chain(self.child_sessions.keys())
+    }
+
     /// True when the session ended and has not registered since.
     pub fn is_ended(&self, key: &SessionKey) -> bool {
         self.tombstones.contains_key(key) || self.sessions.get(key).is_some_and(|session| !session.is_live())

@@ -14,7 +14,7 @@ use crate::model::Unchosen;
 use crate::moment::moment_words;
 use crate::printer::{Line, Printer, Style};
 use crate::setup::systemd::UnitsError;
-use crate::text::counted;
+use crate::text::{counted, shell_word};
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -199,6 +199,20 @@ pub enum Problem {
         /// Of how many that are not blank.
         lines: u64,
     },
+    /// A file that has to be unpacked first.
+    #[error("{} is compressed", path.display())]
+    Packed {
+        /// The file.
+        path: PathBuf,
+        /// What unpacks it to stdout.
+        tool: &'static str,
+    },
+    /// A folder without segments.
+    #[error("there is no log in the folder {}", path.display())]
+    NoSegments {
+        /// The folder.
+        path: PathBuf,
+    },
     /// No session with that key has a log.
     #[error("no session '{asked}' has a log{}", near_words(near))]
     NoLog {
@@ -307,6 +321,14 @@ impl Problem {
             }
             Problem::NoLog { .. } => Some(
                 "`herdbook log ls` lists the sessions that have one; a file is named with a slash, ./NAME",
+            ),
+            Problem::Packed { path, tool } => {
+                let words =
+                    format!("unpack it first: `{tool} {} > log.jsonl`", shell_word(&path.to_string_lossy()));
+                return Some(words.into());
+            }
+            Problem::NoSegments { .. } => Some(
+                "a log's folder holds segments, 0000000001.jsonl and so on; name the file if it is another",
             ),
             Problem::OtherLog { .. } => Some("import it under another key, with --as"),
             Problem::LogLine { .. } | Problem::BadLog { .. } => {

@@ -6,7 +6,7 @@ use std::process::ChildStdin;
 
 use herdbook_redact::{clean_line, clip, tmux_job_text};
 use serde::Serialize;
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::env::Env;
 
@@ -92,6 +92,19 @@ impl Line {
         self.pieces.iter().map(|(text, _)| text.width()).sum()
     }
 
+    /// The columns it takes without the blanks at its end.
+    fn seen_width(&self) -> usize {
+        let mut width = self.width();
+        for (text, _) in self.pieces.iter().rev() {
+            let seen = text.trim_end();
+            width -= text.width() - seen.width();
+            if !seen.is_empty() {
+                break;
+            }
+        }
+        width
+    }
+
     /// Cuts it to so many columns; what was cut shows as `…`.
     #[must_use]
     pub fn cut(mut self, columns: usize) -> Line {
@@ -106,16 +119,25 @@ impl Line {
 
     /// Returns it as text, cut to so many columns.
     pub fn render(&self, colour: bool, limit: Option<usize>) -> String {
-        let mut left = limit.unwrap_or(usize::MAX);
+        let limit = limit.unwrap_or(usize::MAX);
+        let is_cut = self.seen_width() > limit;
+        // The mark of a cut takes a column, wherever the cut is.
+        let mut left = if is_cut { limit.saturating_sub(1) } else { usize::MAX };
         let mut rendered = String::new();
-        let full = self.width();
         for (text, style) in &self.pieces {
-            let shown = if full > limit.unwrap_or(usize::MAX) { clip(text, left) } else { text.clone() };
+            let mut shown = text.clone();
+            let is_last = is_cut && shown.width() > left;
+            if is_last {
+                shown = if limit == 0 { String::new() } else { format!("{}…", head(text, left)) };
+            }
             left = left.saturating_sub(shown.width());
             if colour && *style != Style::Plain && !shown.is_empty() {
                 let _ = write!(rendered, "\u{1b}[{}m{shown}\u{1b}[0m", style.code());
             } else {
                 rendered.push_str(&shown);
+            }
+            if is_last {
+                break;
             }
         }
         rendered.trim_end().to_owned()
@@ -314,6 +336,16 @@ impl Printer {
     }
 }
 
+/// The beginning of a text that fits into so many columns.
+fn head(text: &str, columns: usize) -> &str {
+    let mut used = 0;
+    let end = text.char_indices().find(|(_, letter)| {
+        used += letter.width().unwrap_or(0);
+        used > columns
+    });
+    end.map_or(text, |(at, _)| &text[..at])
+}
+
 /// Prints the line on stdout that tells a script that the daemon listens. Nobody need be there to read it.
 pub fn ready(text: &str) {
     let mut out = io::stdout().lock();
@@ -325,12 +357,16 @@ pub fn notice(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", clean_line(text));
 }
 
-/// Writes characters that a terminal acts on (C1, bidirectional and invisible ones) as JSON escapes.
+/// Writes characters that a terminal acts on (control, bidirectional and invisible ones) as JSON escapes. Raw white
+/// space is left: it may stand between members.
 fn escape_acting(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for letter in json.chars() {
         match letter {
-            '\u{7f}'..='\u{9f}'
+            '\0'..='\u{8}'
+            | '\u{b}'..='\u{c}'
+            | '\u{e}'..='\u{1f}'
+            | '\u{7f}'..='\u{9f}'
             | '\u{200b}'..='\u{200f}'
             | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}'
@@ -360,6 +396,14 @@ mod tests {
         let line = Line::new().text("漢字漢字", Style::Plain);
         assert_eq!(line.render(false, Some(8)), "漢字漢字");
         assert_eq!(line.render(false, Some(6)), "漢字…");
+        // The mark is there also where the cut is between two pieces, and blanks at the end need no room.
+        let line = Line::new().own("abc").spaces(2).own("de").spaces(9);
+        assert_eq!((line.render(false, Some(3)), line.render(false, Some(4))), ("ab…".into(), "abc…".into()));
+        assert_eq!(
+            (line.render(false, Some(6)), line.render(false, Some(7))),
+            ("abc  …".into(), "abc  de".into())
+        );
+        assert_eq!((line.render(false, Some(0)), line.render(false, Some(1))), (String::new(), "…".into()));
     }
 
     #[test]
@@ -371,6 +415,7 @@ mod tests {
 
     #[test]
     fn json_on_a_terminal_is_the_same_value() {
+        assert_eq!(escape_acting("{\t\"a\":\"\u{1b}[31m"), "{\t\"a\":\"\\u001b[31m");
         let escaped = escape_acting("{\"a\":\"x\u{9b}y\u{202e}\"}");
         assert_eq!(escaped, "{\"a\":\"x\\u009by\\u202e\"}");
         let value: serde_json::Value = serde_json::from_str(&escaped).unwrap();

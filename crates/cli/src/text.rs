@@ -98,9 +98,32 @@ pub fn parse_duration(text: &str) -> Result<u64, BadDuration> {
     if total == 0 || total > YEAR_MS { Err(bad()) } else { Ok(total) }
 }
 
+/// Writes a word as a shell reads it back: in single quotes where it has other letters than names and paths have.
+pub fn shell_word(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "-_./:@%+=,".contains(letter);
+    if !word.is_empty() && !word.starts_with('-') && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_shell_reads_a_word_back() {
+        for (word, written) in [
+            ("run-1", "run-1"),
+            ("/srv/é.jsonl", "/srv/é.jsonl"),
+            ("a b", "'a b'"),
+            ("it's $x", r"'it'\''s $x'"),
+            ("", "''"),
+            ("-v", "'-v'"),
+        ] {
+            assert_eq!(shell_word(word), written);
+        }
+    }
 
     #[test]
     fn ages_use_the_largest_unit() {

@@ -14,7 +14,7 @@ use herdbook_log::{ClosedSegment, rewrite_closed};
 use herdbook_redact::Redactor;
 
 use crate::journal;
-use crate::retention::{Entry, note, words};
+use crate::retention::{EARLIEST_MS, Entry, note, words};
 use crate::settings::Retention;
 
 const DAY_MS: u64 = 24 * 3600 * 1000;
@@ -45,7 +45,8 @@ impl Old<'_> {
         let limit_ms = self.rules.journal_payload_days * DAY_MS;
         let mut looked_at = Vec::new();
         let mut wanted = |segment: &ClosedSegment| {
-            let due = now_ms.saturating_sub(segment.last_ts_ms) >= limit_ms
+            let due = segment.newest_ts_ms >= EARLIEST_MS
+                && now_ms.saturating_sub(segment.newest_ts_ms) >= limit_ms
                 && is_due(&marker(&dir, &segment.name), now_ms);
             if due {
                 looked_at.push(segment.name.clone());

@@ -1,20 +1,22 @@
 //! What happens to logs when they are old: compressed, and deleted whole where the human wants that.
 //!
-//! A session is as old as its last event. Sessions that started others are deleted with them: when all of them are old
-//! enough, and none is held or open. A file `HOLD` in a session's folder holds it. What was deleted or rewritten is a line in
-//! `retention.jsonl` of the state folder.
+//! A session is as old as its last event, and to be deleted no older than its files: an imported one is as new as its import.
+//! Sessions that started others are deleted with them: when all of them are old enough, and none is held or open. Each is
+//! looked at once more when all of them are locked. A file `HOLD` in a session's folder holds it. What was deleted or
+//! rewritten is a line in `retention.jsonl` of the state folder.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use herdbook_log::{ClosedLogError, Glance, Reader, Sessions, compress, glance, take_lock};
+use herdbook_log::{ClosedLogError, Glance, Sessions, compress, glance, take_lock};
 use herdbook_redact::Redactor;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::error::DaemonError;
+use crate::families::{Families, Seen};
 use crate::settings::Retention;
 use crate::store_file::StoreFile;
 
@@ -25,6 +27,8 @@ const FILE: &str = "retention.jsonl";
 /// Where sessions lie while they are deleted, in the state folder.
 const DELETED: &str = "deleted";
 const DAY_MS: u64 = 24 * 3600 * 1000;
+/// Before 2024-01-01 there was no Herdbook: a clock that said so was wrong, and how old a thing is cannot be told.
+pub(crate) const EARLIEST_MS: u64 = 1_704_067_200_000;
 
 /// One line of `retention.jsonl`. Sizes are in bytes, times in Unix milliseconds.
 #[derive(Debug, Serialize)]
@@ -106,9 +110,9 @@ pub fn redactor(state_dir: &Path, now_ms: u64) -> Result<Redactor, DaemonError> 
     Ok(Redactor::new(&key))
 }
 
-/// True where a session is held.
+/// True where a session is held, or where that cannot be told.
 pub fn is_held(folder: &Path) -> bool {
-    fs::symlink_metadata(folder.join(HOLD)).is_ok()
+    !fs::symlink_metadata(folder.join(HOLD)).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
 /// Holds a session, or lets go of it. Says whether that changed anything.
@@ -142,14 +146,7 @@ pub struct Round {
 /// Keeps the logs of sessions by the rules. What it learned of them is kept for the next round.
 #[derive(Debug, Default)]
 pub struct Keeper {
-    /// The sessions that a session started, by its folder, as of its last seq.
-    started: HashMap<PathBuf, (u64, Vec<String>)>,
-}
-
-/// A session that was looked at.
-struct Seen {
-    folder: PathBuf,
-    glance: Glance,
+    families: Families,
 }
 
 impl Keeper {
@@ -166,19 +163,32 @@ impl Keeper {
         let sessions = Sessions::new(state_dir);
         // A deletion that a crash interrupted.
         drop(fs::remove_dir_all(state_dir.join(DELETED)));
-        let mut seen = Vec::new();
+        let (mut seen, mut unseen) = (Vec::new(), None);
         for folder in sessions.folders().unwrap_or_default() {
             match glance(&folder) {
                 Ok(glance) if glance.last_seq > 0 => seen.push(Seen { folder, glance }),
+                // One that has bytes and no line that can be read; an empty one has started nobody.
+                Ok(glance) if glance.is_damaged || (glance.bytes > 0 && !glance.is_open) => {
+                    unseen.get_or_insert(folder);
+                }
                 Ok(_) => {}
-                Err(error) => round.failed.push(format!("{}: {error}", folder.display())),
+                Err(error) => {
+                    round.failed.push(format!("{}: {error}", folder.display()));
+                    unseen.get_or_insert(folder);
+                }
             }
         }
-        if rules.session_days > 0 {
+        if rules.session_days > 0
+            && let Some(folder) = &unseen
+        {
+            round.failed.push(format!("{}: {NOT_READ}", folder.display()));
+        } else if rules.session_days > 0 {
             self.delete(state_dir, &sessions, &mut seen, rules.session_days, now_ms, go_on, &mut round);
         }
         if rules.compress_after_days > 0 {
-            let is_old = |seen: &&Seen| age_ms(seen, now_ms) >= rules.compress_after_days * DAY_MS;
+            let is_old = |seen: &&Seen| {
+                now_ms.saturating_sub(seen.glance.last_ts_ms) >= rules.compress_after_days * DAY_MS
+            };
             for seen in seen.iter().filter(is_old) {
                 if !has_plain(&seen.folder) || seen.glance.is_open || seen.glance.is_damaged {
                     continue;
@@ -207,12 +217,17 @@ impl Keeper {
         go_on: &mut dyn FnMut() -> bool,
         round: &mut Round,
     ) {
-        let is_old = |seen: &Seen| age_ms(seen, now_ms) >= session_days * DAY_MS;
+        let is_old = |seen: &Seen| is_older(&seen.glance, session_days, now_ms);
         if !seen.iter().any(is_old) {
             return;
         }
+        let (families, unread) = self.families.of(sessions, seen);
+        if let Some(folder) = unread {
+            round.failed.push(format!("{}: {NOT_READ}", folder.display()));
+            return;
+        }
         let mut gone = HashSet::new();
-        for family in self.families(sessions, seen) {
+        for family in families {
             let is_due = |member: &usize| {
                 let member = &seen[*member];
                 // Of a damaged log nobody can tell how old it is.
@@ -222,100 +237,30 @@ impl Keeper {
             if !family.iter().all(is_due) {
                 continue;
             }
-            for member in family {
-                if !go_on() {
-                    return;
-                }
-                match delete(state_dir, &seen[member], session_days, now_ms) {
-                    Ok(true) => {
-                        round.deleted += 1;
-                        gone.insert(seen[member].folder.clone());
-                    }
-                    // Somebody opened it just now: its parents stay too.
-                    Ok(false) => break,
-                    Err(error) => {
-                        round.failed.push(words(&error));
-                        break;
-                    }
-                }
+            if !go_on() {
+                break;
+            }
+            let members: Vec<&Seen> = family.iter().map(|member| &seen[*member]).collect();
+            let done = delete(state_dir, &members, session_days, now_ms, &mut |member| {
+                gone.insert(member.folder.clone());
+            });
+            if let Err(error) = done {
+                round.failed.push(words(&error));
             }
         }
+        round.deleted += gone.len();
         seen.retain(|seen| !gone.contains(&seen.folder));
     }
-
-    /// Sessions that belong together by who started whom, those that were started before those that started them.
-    fn families(&mut self, sessions: &Sessions, seen: &[Seen]) -> Vec<Vec<usize>> {
-        let place: HashMap<&Path, usize> =
-            seen.iter().enumerate().map(|(place, seen)| (&*seen.folder, place)).collect();
-        let mut children = vec![Vec::new(); seen.len()];
-        let mut family: Vec<usize> = (0..seen.len()).collect();
-        for (parent, log) in seen.iter().enumerate() {
-            for child in self.started_by(log) {
-                if let Some(&child) = place.get(&*sessions.folder(&child)) {
-                    children[parent].push(child);
-                    let (from, to) = (family[child], family[parent]);
-                    family.iter_mut().filter(|of| **of == from).for_each(|of| *of = to);
-                }
-            }
-        }
-        let mut families: HashMap<usize, Vec<usize>> = HashMap::new();
-        let mut placed = vec![false; seen.len()];
-        for start in 0..seen.len() {
-            place_after_children(start, &children, &mut placed, &mut |place| {
-                families.entry(family[place]).or_default().push(place);
-            });
-        }
-        self.started.retain(|folder, _| place.contains_key(&**folder));
-        families.into_values().collect()
-    }
-
-    fn started_by(&mut self, seen: &Seen) -> Vec<String> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Created {
-            child_session_id: String,
-        }
-        if let Some((last_seq, children)) = self.started.get(&seen.folder)
-            && *last_seq == seen.glance.last_seq
-        {
-            return children.clone();
-        }
-        let lines = Reader::open(&seen.folder).filter_map(Result::ok);
-        let created = lines.filter(|line| line.kind == "subtask.created");
-        let child = |line: herdbook_log::Line| serde_json::from_str::<Created>(&line.payload).ok();
-        let children: Vec<String> =
-            created.filter_map(child).map(|created| created.child_session_id).collect();
-        self.started.insert(seen.folder.clone(), (seen.glance.last_seq, children.clone()));
-        children
-    }
 }
 
-fn place_after_children(
-    start: usize,
-    children: &[Vec<usize>],
-    placed: &mut [bool],
-    put: &mut dyn FnMut(usize),
-) {
-    // A session that started itself, over others, is looked at once.
-    let mut open = vec![(start, 0)];
-    if std::mem::replace(&mut placed[start], true) {
-        return;
-    }
-    while let Some((place, next)) = open.pop() {
-        match children[place].get(next) {
-            Some(&child) => {
-                open.push((place, next + 1));
-                if !std::mem::replace(&mut placed[child], true) {
-                    open.push((child, 0));
-                }
-            }
-            None => put(place),
-        }
-    }
-}
+/// Why nothing is deleted.
+const NOT_READ: &str = "it cannot be read whole, so nobody knows which sessions it started, and none is deleted until \
+                        `herdbook log repair` mends it or it is moved away";
 
-fn age_ms(seen: &Seen, now_ms: u64) -> u64 {
-    now_ms.saturating_sub(seen.glance.last_ts_ms)
+/// Whether a session was neither appended to nor otherwise written for so many days.
+fn is_older(glance: &Glance, days: u64, now_ms: u64) -> bool {
+    let newest_ms = glance.last_ts_ms.max(glance.written_ms);
+    newest_ms >= EARLIEST_MS && now_ms.saturating_sub(newest_ms) >= days * DAY_MS
 }
 
 fn has_plain(folder: &Path) -> bool {
@@ -323,13 +268,38 @@ fn has_plain(folder: &Path) -> bool {
     names.into_iter().any(|entry| entry.file_name().to_string_lossy().ends_with(".jsonl"))
 }
 
-/// Deletes one session, whose LOCK it holds meanwhile; false where somebody writes to it. It leaves its place at once,
-/// so nobody reads half of it.
-fn delete(state_dir: &Path, seen: &Seen, session_days: u64, now_ms: u64) -> Result<bool, ClosedLogError> {
-    let _lock = match take_lock(&seen.folder, now_ms) {
-        Err(ClosedLogError::Open { .. }) => return Ok(false),
-        lock => lock?,
-    };
+/// Deletes sessions that belong together, whose LOCKs it holds meanwhile: none of them where somebody writes to one, or did
+/// since they were looked at. Each leaves its place at once, so nobody reads half of it.
+fn delete(
+    state_dir: &Path,
+    members: &[&Seen],
+    session_days: u64,
+    now_ms: u64,
+    gone: &mut dyn FnMut(&Seen),
+) -> Result<(), ClosedLogError> {
+    let mut locks = Vec::new();
+    for member in members {
+        match take_lock(&member.folder, now_ms) {
+            Err(ClosedLogError::Open { .. }) => return Ok(()),
+            lock => locks.push(lock?),
+        }
+    }
+    for Seen { folder, glance: before } in members {
+        let now = glance(folder).map_err(|source| ClosedLogError::Io { path: folder.clone(), source })?;
+        // It is we who have it open.
+        if (Glance { is_open: false, ..now }) != *before || is_held(folder) {
+            return Ok(());
+        }
+    }
+    for member in members {
+        remove(state_dir, member, session_days, now_ms)
+            .map_err(|source| ClosedLogError::Io { path: member.folder.clone(), source })?;
+        gone(member);
+    }
+    Ok(())
+}
+
+fn remove(state_dir: &Path, seen: &Seen, session_days: u64, now_ms: u64) -> io::Result<()> {
     let Glance { last_seq, last_ts_ms, bytes, .. } = seen.glance;
     let folder = seen.folder.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     let entry = Entry::Deleted {
@@ -341,19 +311,15 @@ fn delete(state_dir: &Path, seen: &Seen, session_days: u64, now_ms: u64) -> Resu
         bytes,
         session_days,
     };
-    let remove = || {
-        note(state_dir, &entry)?;
-        let deleted = state_dir.join(DELETED);
-        fs::create_dir_all(&deleted)?;
-        let to = deleted.join(&*folder);
-        fs::rename(&seen.folder, &to)?;
-        if let Some(parent) = seen.folder.parent() {
-            fs::File::open(parent)?.sync_all()?;
-        }
-        fs::remove_dir_all(&to)
-    };
-    let path = seen.folder.clone();
-    remove().map(|()| true).map_err(|source| ClosedLogError::Io { path, source })
+    let deleted = state_dir.join(DELETED);
+    fs::create_dir_all(&deleted)?;
+    note(state_dir, &entry)?;
+    let to = deleted.join(&*folder);
+    fs::rename(&seen.folder, &to)?;
+    if let Some(parent) = seen.folder.parent() {
+        fs::File::open(parent)?.sync_all()?;
+    }
+    fs::remove_dir_all(&to)
 }
 
 /// An error with its cause in one sentence.

@@ -38,7 +38,7 @@ use crate::routes::{self, Kept};
 use crate::serve::Server;
 use crate::service::{Beat, Notify};
 use crate::sessions::{AT_ONCE, SessionLogs};
-use crate::settings::{self, Settings};
+use crate::settings::Settings;
 use crate::spool::Drain;
 use crate::store_file::{StoreFile, fill_random};
 use crate::transcripts;
@@ -160,7 +160,7 @@ async fn serve(
     let kept = Arc::new(Kept::new(config.config_dir.clone(), config.state_dir.clone()));
     tokio::spawn(routes::follow(Arc::clone(&kept), stop.clone()));
     let answering = Answering::new(kept, core.clone(), Arc::clone(&counters), Arc::clone(&config.notice));
-    let settings = settings(&config);
+    let settings = Settings::of_folder(config.config_dir.as_deref(), &*config.notice);
     let logs = Arc::new(SessionLogs::new(
         &config.state_dir,
         Redactor::new(&file.redact_key),
@@ -258,19 +258,6 @@ async fn serve(
     drop(timeout(CLOSE_TIME, logs.close()).await);
     drop(timeout(CLOSE_TIME, core.stop()).await);
     Ok(())
-}
-
-/// The human's settings; where they cannot be read he is told, and all is as it always is.
-fn settings(config: &DaemonConfig) -> Settings {
-    let Some(folder) = &config.config_dir else { return Settings::default() };
-    Settings::read(&folder.join(settings::FILE)).unwrap_or_else(|error| {
-        let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
-        let text = format!(
-            "{error}{cause}; none of its settings are used until it is mended and Herdbook restarted"
-        );
-        (config.notice)(&Notice::Warning(text));
-        Settings::default()
-    })
 }
 
 struct Http {

@@ -15,6 +15,7 @@ use herdbook_wire::paths;
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::config::Notice;
 use crate::own_file;
 
 /// The file's name in the folder of the human's settings.
@@ -84,6 +85,12 @@ pub struct Retention {
     pub session_days: u64,
     /// Until the log of a session is compressed, by its last event; 0: never.
     pub compress_after_days: u64,
+}
+
+impl Retention {
+    /// Nothing is deleted or changed, whatever its age is.
+    pub const ALL_STAYS: Retention =
+        Retention { journal_payload_days: 0, session_days: 0, compress_after_days: 0 };
 }
 
 impl Default for Retention {
@@ -184,6 +191,21 @@ impl Settings {
     /// Returns the file, where there is a place for it.
     pub fn file(env: &Env) -> Option<PathBuf> {
         paths::config_dir(env).ok().map(|folder| folder.join(FILE))
+    }
+
+    /// Reads the file in the settings folder. Where it cannot be read the human is told, and all is as it always is, but
+    /// for old logs: what he says of those is not known, and they stay as they are. So without a settings folder.
+    pub(crate) fn of_folder(folder: Option<&Path>, notice: &dyn Fn(&Notice)) -> Settings {
+        let unread = || Settings { retention: Retention::ALL_STAYS, ..Settings::default() };
+        let Some(folder) = folder else { return unread() };
+        Settings::read(&folder.join(FILE)).unwrap_or_else(|error| {
+            let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
+            notice(&Notice::Warning(format!(
+                "{error}{cause}; none of its settings are used until it is mended and Herdbook restarted, and no old log \
+                 is changed or deleted till then"
+            )));
+            unread()
+        })
     }
 
     /// Reads the file; one that is not there gives the defaults.
@@ -391,6 +413,25 @@ mod tests {
         assert!(fault("[detector]\nquiet_s = \"3\"\n").starts_with("config.toml line 2: invalid type"));
         assert!(fault("[detector\n").starts_with("config.toml line 1: "));
         assert!(fault("x = '\u{1}'").starts_with("config.toml line 1: "));
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test's own file")]
+    fn a_file_that_cannot_be_read_lets_all_old_logs_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
+        let told = std::cell::Cell::new(0);
+        let read = |folder| Settings::of_folder(folder, &|_| told.set(told.get() + 1)).retention;
+        assert_eq!((read(Some(folder.path())), read(None)), (Retention::default(), Retention::ALL_STAYS));
+        assert_eq!(told.get(), 0);
+        for text in ["[retention]\nsesion_days = 900\n", "[detector\n[retention]\njournal_payload_days = 0\n"]
+        {
+            std::fs::write(&path, text).unwrap();
+            assert_eq!(read(Some(folder.path())), Retention::ALL_STAYS, "{text}");
+        }
+        std::fs::remove_file(&path).unwrap();
+        std::fs::create_dir(&path).unwrap();
+        assert_eq!((read(Some(folder.path())), told.get()), (Retention::ALL_STAYS, 3));
     }
 
     #[test]

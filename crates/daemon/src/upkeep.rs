@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use herdbook_engine::{Engine, Shown};
 use herdbook_redact::Redactor;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
@@ -20,6 +19,7 @@ use crate::config::{Notice, until_stopped};
 use crate::core::Core;
 use crate::retention::Keeper;
 use crate::settings::Retention;
+use crate::steady::Steady;
 
 /// The start is not slowed.
 const FIRST_AFTER: Duration = Duration::from_secs(60);
@@ -40,30 +40,33 @@ pub(crate) struct Upkeep {
 pub(crate) async fn follow(upkeep: Upkeep, stop: watch::Receiver<bool>) {
     let ended = stop.clone();
     let work = async move {
-        let mut keeper = Keeper::default();
+        let (mut keeper, mut steady) = (Keeper::default(), Steady::default());
         let mut told = HashSet::new();
         sleep(FIRST_AFTER).await;
         loop {
             // Whoever the queue knows keeps what it shows.
-            let Ok(shown) = upkeep.core.look(|engine, _| shown(engine)).await else { return };
+            let Ok(shown) = upkeep.core.look(|engine, _| engine.shown()).await else { return };
             let (state_dir, rules, redactor) =
                 (upkeep.state_dir.clone(), upkeep.rules, upkeep.redactor.clone());
             let ended = ended.clone();
             let round = spawn_blocking(move || {
                 let mut pace = Pace { began: Instant::now(), ended };
-                let mut round = keeper.round(&state_dir, rules, clock::wall_ms(), &mut || pace.go_on());
+                let rules = steady.rules(&state_dir, rules, clock::wall_ms(), clock::boot_ms());
+                // The journal first: what is shown may be other sessions when the long round is over.
                 let old = Old { state_dir: &state_dir, rules, redactor: &redactor, shown: &shown };
-                round.failed.extend(old.leave_journal(clock::wall_ms(), &mut || pace.go_on()));
-                (keeper, round.failed)
+                let left = old.leave_journal(clock::wall_ms(), &mut || pace.go_on());
+                let mut round = keeper.round(&state_dir, rules, clock::wall_ms(), &mut || pace.go_on());
+                round.failed.extend(left);
+                (keeper, steady, round.failed)
             });
             // A round that panicked has lost what it learned, and nothing else.
             let failed = match round.await {
-                Ok((back, failed)) => {
-                    keeper = back;
+                Ok((keeper_back, steady_back, failed)) => {
+                    (keeper, steady) = (keeper_back, steady_back);
                     failed
                 }
                 Err(_) => {
-                    keeper = Keeper::default();
+                    (keeper, steady) = Default::default();
                     vec!["looking after old logs failed".to_owned()]
                 }
             };
@@ -76,17 +79,6 @@ pub(crate) async fn follow(upkeep: Upkeep, stop: watch::Receiver<bool>) {
         }
     };
     until_stopped(work, stop).await;
-}
-
-/// What an engine shows.
-fn shown(engine: &Engine) -> Shown {
-    let mut shown = Shown::default();
-    for view in engine.sessions() {
-        shown.sessions.insert(view.key);
-        shown.sessions.extend(view.linked);
-        shown.panes.extend(view.pane);
-    }
-    shown
 }
 
 /// Rests between two logs.
@@ -111,7 +103,7 @@ impl Pace {
 mod tests {
     use std::sync::Mutex;
 
-    use herdbook_engine::Config;
+    use herdbook_engine::{Config, Engine};
     use herdbook_log::{Durability, NewRecord, Options, Sessions};
     use tokio::sync::mpsc;
 

@@ -3,12 +3,13 @@
 //! What a record says about waiting is read from its native payload, so that stays as a skeleton: members, ids, names of
 //! events and tools, numbers. Each other string gives way to a mark that is the same for the same text, since a request is
 //! told from another by its input. A record is changed only where the fold reads the same out of it as before; records of
-//! sessions that are still shown stay whole.
+//! sessions that are still shown stay whole, and so do those of what panes and transcripts proved: whose session shows a
+//! line of theirs is not told by the record.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use herdbook_events::observation::{Observation, PaneRef, Signal, ToolUse};
+use herdbook_events::observation::{Observation, Signal, ToolUse};
 use herdbook_events::{CanonicalEvent, NormalizedEvent, SessionKey};
 use herdbook_hosts::{Projected, observe, project};
 use herdbook_redact::{Redactor, Value, map_values};
@@ -58,8 +59,6 @@ const START_LETTERS: usize = 24;
 pub struct Shown {
     /// Sessions.
     pub sessions: HashSet<SessionKey>,
-    /// Their panes.
-    pub panes: HashSet<PaneRef>,
 }
 
 /// Returns the payload of a journal record without its texts; nothing where it stays as it is.
@@ -75,7 +74,7 @@ pub fn aged(redactor: &Redactor, kind: &str, payload: &str, shown: &Shown) -> Op
             serde_json::to_string(&read).ok()?
         }
         "normalized" => normalized(redactor, payload, shown)?,
-        "transition" | "observation" => {
+        "transition" => {
             if told_of_shown(payload, shown)? {
                 return None;
             }
@@ -217,17 +216,12 @@ fn posted_is_shown(shown: &Shown, session: &str) -> bool {
     SessionKey::posted(session).is_some_and(|key| shown.sessions.contains(&key))
 }
 
-/// Whether a transition or observation is about something that is shown; nothing where that cannot be told.
+/// Whether a transition is about something that is shown; nothing where that cannot be told.
 fn told_of_shown(payload: &str, shown: &Shown) -> Option<bool> {
-    #[derive(Deserialize)]
-    struct Seen {
-        pane: PaneRef,
-    }
     #[derive(Deserialize)]
     struct About {
         session: Option<SessionKey>,
         event: Option<Box<RawValue>>,
-        seen: Option<Seen>,
     }
     let about: About = serde_json::from_str(payload).ok()?;
     let event = match &about.event {
@@ -236,7 +230,6 @@ fn told_of_shown(payload: &str, shown: &Shown) -> Option<bool> {
     };
     Some(
         about.session.is_some_and(|key| shown.sessions.contains(&key))
-            || event.is_some_and(|event| posted_is_shown(shown, event.session_id()))
-            || about.seen.is_some_and(|seen| shown.panes.contains(&seen.pane)),
+            || event.is_some_and(|event| posted_is_shown(shown, event.session_id())),
     )
 }

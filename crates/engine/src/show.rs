@@ -8,6 +8,7 @@ use herdbook_events::observation::PaneRef;
 use herdbook_events::{Process, SessionKey};
 use herdbook_hosts::transcript::{Reader, child_place};
 
+use crate::aged::Shown;
 use crate::book::{Spans, Totals};
 use crate::engine::Engine;
 use crate::received::Received;
@@ -44,6 +45,11 @@ impl Engine {
                 })
             })
             .collect()
+    }
+
+    /// Returns whose records keep their texts: whatever is shown may have come from them.
+    pub fn shown(&self) -> Shown {
+        Shown { sessions: self.attention.heard().cloned().collect() }
     }
 
     /// Returns all listed sessions, live ones first; sessions behind a hook-fed one are shown as its `linked`.

@@ -96,7 +96,8 @@ const RANDOM_MASK: u128 = (1 << 80) - 1;
 ///
 /// Time is the larger of the clock and the last id's time. In the same millisecond, or when the clock steps back,
 /// the random part is the last one plus 1; its top bit is clear when a millisecond begins, so there is room for
-/// 2^79 of them, and on overflow the time part moves on by 1 ms.
+/// 2^79 of them, and on overflow the time part moves on by 1 ms. Above the very last ULID there is none: then it begins
+/// anew at the clock, since an id that differs matters more than one that rises.
 #[derive(Clone, Debug)]
 pub struct UlidGenerator {
     last: Option<Ulid>,
@@ -116,9 +117,10 @@ impl UlidGenerator {
 
     /// Returns the next id for a wall clock in Unix milliseconds.
     pub fn generate(&mut self, wall_ms: u64) -> Ulid {
-        let next = match self.last {
-            Some(last) if wall_ms <= last.time_ms() => Ulid(last.0.saturating_add(1)),
-            _ => {
+        let risen = self.last.filter(|last| wall_ms <= last.time_ms());
+        let next = match risen.and_then(|last| last.0.checked_add(1)) {
+            Some(next) => Ulid(next),
+            None => {
                 let random = (u128::from(self.next_random()) << 64) | u128::from(self.next_random());
                 Ulid::from_parts(wall_ms, random & (RANDOM_MASK >> 1))
             }
@@ -159,6 +161,14 @@ mod tests {
         let before = generator.generate(1_767_225_603_000);
         let after = generator.generate(1_767_225_603_000 - 3_600_000);
         assert!(after > before);
+    }
+
+    #[test]
+    fn above_the_last_ulid_ids_differ_all_the_same() {
+        let mut generator = UlidGenerator::new(7, Ulid::parse("7ZZZZZZZZZZZZZZZZZZZZZZZZZ"));
+        let first = generator.generate(1_767_225_603_000);
+        assert_eq!(first.time_ms(), 1_767_225_603_000);
+        assert!(generator.generate(1_767_225_603_000) > first);
     }
 
     #[test]

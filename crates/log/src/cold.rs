@@ -5,7 +5,6 @@
 //! durable and was read back equal; where both are there, the plain one is read. So a crash at any step leaves the log as
 //! readable as it was.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use zstd::bulk::Compressor;
 use zstd::zstd_safe::CParameter;
 
 use crate::damage::Damage;
-use crate::lock::{self, LockError, LockOwner};
+use crate::lock::{self, Lock, LockError, LockOwner};
 use crate::packed::{FRAME_BYTES, Packed};
 use crate::reader::Reader;
 use crate::segment::{SegmentName, segments_of};
@@ -128,9 +127,9 @@ pub fn compress_in(storage: &Arc<dyn Storage>) -> Result<Compressed, ClosedLogEr
         if !(names.contains(&name) && is_equal(storage, &name, &*file)?) {
             let mut whole = Whole::begin(storage, &name)?;
             pack(&*file, &mut whole)?;
+            whole.is_as_old_as(&*file)?;
             let temp = whole.sync()?.to_owned();
             if !is_equal(storage, &temp, &*file)? {
-                whole.discard()?;
                 return Err(ClosedLogError::NotEqual { name });
             }
             whole.place(&name)?;
@@ -148,11 +147,11 @@ pub(crate) fn folder_of(path: &Path) -> Arc<dyn Storage> {
     Arc::new(Folder::new(path))
 }
 
-/// Takes the LOCK in a log's folder for as long as the file is held.
+/// Takes the LOCK in a log's folder, until what is returned is dropped.
 ///
 /// # Errors
 /// Somebody has it, or it cannot be made.
-pub fn take_lock(folder: &Path, now_ms: u64) -> Result<File, ClosedLogError> {
+pub fn take_lock(folder: &Path, now_ms: u64) -> Result<Lock, ClosedLogError> {
     lock::take(&folder.join("LOCK"), now_ms).map_err(|error| match error {
         LockError::Held(owner) => ClosedLogError::Open { path: folder.to_owned(), owner },
         LockError::Io(source) => ClosedLogError::Io { path: folder.to_owned(), source },

@@ -31,6 +31,11 @@ pub enum DamageKind {
         /// The last seq that is missing.
         to: u64,
     },
+    /// The log ends before this place, and its index says that the lines up to this seq (inclusive) were synced.
+    Lost {
+        /// The last seq that is lost.
+        to: u64,
+    },
     /// The line's seq was already read before: a repeated line, or one moved down.
     OutOfOrder,
     /// The line before this one is missing or damaged and the line after it does not continue this one either,
@@ -53,6 +58,8 @@ impl fmt::Display for Damage {
             DamageKind::WrongCrc => formatter.write_str("the checksum does not fit"),
             DamageKind::Missing { to } if to == seq => formatter.write_str("this record is missing"),
             DamageKind::Missing { to } => write!(formatter, "the records up to seq {to} are missing"),
+            DamageKind::Lost { to } if to == seq => formatter.write_str("this record was kept and is lost"),
+            DamageKind::Lost { to } => write!(formatter, "the records up to seq {to} were kept and are lost"),
             DamageKind::OutOfOrder => match self.found {
                 Some(found) => write!(formatter, "a second line with seq {found}"),
                 None => formatter.write_str("a repeated line"),

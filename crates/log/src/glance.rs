@@ -3,12 +3,13 @@
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::UNIX_EPOCH;
 
 use crate::cold;
-use crate::index::read_full;
-use crate::line::{self, Shape};
+use crate::index::{Index, read_full};
+use crate::line::{self, MAX_LINE_BYTES, Shape};
 use crate::reader::Reader;
-use crate::segment::segments_of;
+use crate::segment::{SegmentName, segments_of};
 use crate::storage::{Folder, LogFile};
 
 /// How much of each end is read first, in bytes; more where a line is longer.
@@ -25,11 +26,15 @@ pub struct Glance {
     pub last_seq: u64,
     /// Unix milliseconds of the last line, 0 in an empty log.
     pub last_ts_ms: u64,
+    /// Unix milliseconds at which one of its segments was last written to, as the file system says; 0 in an empty log. An
+    /// imported log has older lines than this.
+    pub written_ms: u64,
     /// How many bytes its segments take.
     pub bytes: u64,
     /// A process has it open for appending.
     pub is_open: bool,
-    /// The first line, or the last, is not what was written. Damage between them is not looked for.
+    /// The first line, or the last, is not what was written, or lines that were synced are not there at the end. Damage
+    /// between them is not looked for.
     pub is_damaged: bool,
 }
 
@@ -46,7 +51,12 @@ pub fn glance(dir: &Path) -> io::Result<Glance> {
         if name == "LOCK" {
             found.is_open = is_locked(&entry.path());
         } else if name.contains(".jsonl") {
-            found.bytes += entry.metadata()?.len();
+            let entry = entry.metadata()?;
+            found.bytes += entry.len();
+            if SegmentName::parse(&name).is_some() {
+                let since = entry.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+                found.written_ms = found.written_ms.max(since.as_millis() as u64);
+            }
             names.push(name);
         }
     }
@@ -58,16 +68,24 @@ pub fn glance(dir: &Path) -> io::Result<Glance> {
             found.first = Some(line.raw);
         }
         Some(Err(_)) => found.is_damaged = true,
-        None => return Ok(found),
+        None => return Ok(Glance { written_ms: 0, ..found }),
     }
     // An empty segment was made and not written to yet.
     let storage = Folder::new(dir);
-    for segment in segments_of(&names).iter().rev() {
+    let segments = segments_of(&names);
+    let index = segments.last().zip(found.session_id.as_deref());
+    let index = index.and_then(|(segment, session)| Index::read(&storage, *segment, Some(session)));
+    let promised = index.and_then(|index| index.synced).map_or(0, |synced| synced.seq.saturating_sub(1));
+    for segment in segments.iter().rev() {
         let file = cold::open_segment(&storage, *segment)?.file;
         match last_lines(&*file)? {
             End::Empty => {}
             End::Line { seq, ts_ms } => {
                 (found.last_seq, found.last_ts_ms) = (seq, ts_ms);
+                if seq < promised {
+                    let mut reader = Reader::open_from(dir, seq);
+                    found.is_damaged |= reader.any(|line| line.is_err()) || reader.lost(promised).is_some();
+                }
                 return Ok(found);
             }
             End::Damaged => {
@@ -94,6 +112,9 @@ fn last_lines(file: &dyn LogFile) -> io::Result<End> {
     let length = file.length()?;
     let mut window = WINDOW_BYTES;
     loop {
+        if window > 4 * MAX_LINE_BYTES as u64 {
+            return Ok(End::Damaged);
+        }
         let start = length.saturating_sub(window);
         let mut bytes = vec![0; usize::try_from(length - start).unwrap_or(usize::MAX)];
         match read_full(file, &mut bytes, start) {

@@ -27,6 +27,10 @@ const STEP_LINES: u64 = 256;
 /// So many bytes of records wait for a disk that takes none; then they are forgotten until the log is opened again.
 const MAX_WAITING_BYTES: usize = 64 << 10;
 
+/// A longer file is no index: a segment whose every line is as short as a line can be, and synced alone, has one of a
+/// fifth of that.
+const MAX_INDEX_BYTES: u64 = 64 << 20;
+
 /// The place of a line, or of the line that is to come next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
@@ -90,6 +94,9 @@ impl Index {
     /// is not read.
     pub(crate) fn read(storage: &dyn Storage, name: SegmentName, session: Option<&str>) -> Option<Index> {
         let file = storage.open(&name.index_name(), false).ok()?;
+        if file.length().ok()? > MAX_INDEX_BYTES {
+            return None;
+        }
         let seed = session.map(|session| synced_seed(name, session));
         let mut index = Index { whole: true, ..Index::default() };
         let mut buffer = vec![0; RECORD_BYTES << 11];
@@ -319,6 +326,22 @@ mod tests {
         let mut steps = Steps::default();
         let picked: Vec<u64> = (1..=20).filter(|seq| steps.take(entry(*seq, (seq - 1) * 10_000))).collect();
         assert_eq!(picked, [1, 8, 15]);
+    }
+
+    #[test]
+    fn a_file_that_is_too_long_is_no_index() {
+        let scratch = tempfile::tempdir().unwrap();
+        let storage = Folder::new(scratch.path());
+        let mut writer = IndexWriter::anew(NAME, "s");
+        writer.note(entry(1, 0));
+        writer.flush(&storage);
+        let path = scratch.path().join("0000000001.idx");
+        let set_length =
+            |bytes| std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(bytes).unwrap();
+        set_length(MAX_INDEX_BYTES);
+        assert_eq!(Index::read(&storage, NAME, Some("s")).unwrap().entries, [entry(1, 0)]);
+        set_length(1 << 40);
+        assert_eq!(Index::read(&storage, NAME, Some("s")), None);
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub use continued::{Continued, RepairError, continue_as};
 pub use damage::{Damage, DamageKind, Torn};
 pub use glance::{Glance, glance};
 pub use line::{Head, LINE_VERSION, MAX_LINE_BYTES, NewRecord};
-pub use lock::LockOwner;
+pub use lock::{Lock, LockOwner};
 pub use reader::{Line, Reader};
 pub use repair::{Mended, Repair, look, repair, repair_in};
 pub use rewrite::{Change, ClosedSegment, OldLine, Rewritten, rewrite, rewrite_closed, rewrite_in};

@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 
@@ -26,13 +26,21 @@ pub(crate) enum LockError {
     Io(io::Error),
 }
 
-/// Takes the lock for this process. It is given back when the file is dropped.
-pub(crate) fn take(path: &Path, now_ms: u64) -> Result<File, LockError> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false).mode(0o600);
-    let mut file = open_regular(&mut options, path).map_err(LockError::Io)?;
-    refuse_network(&file).map_err(LockError::Io)?;
-    take_from_whoever_is_gone(&file, path)?;
+/// A lock that this process has. It is given back when this is dropped, also where a program that is just being started
+/// has the file too, until it runs.
+#[derive(Debug)]
+pub struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing the file gives it back as well, a moment later perhaps.
+        drop(self.0.unlock());
+    }
+}
+
+/// Takes the lock for this process.
+pub(crate) fn take(path: &Path, now_ms: u64) -> Result<Lock, LockError> {
+    let mut file = take_file(path)?;
     let owner = LockOwner {
         pid: std::process::id(),
         boot: boot_id(),
@@ -46,7 +54,24 @@ pub(crate) fn take(path: &Path, now_ms: u64) -> Result<File, LockError> {
     let written = file.rewind().and_then(|()| file.set_len(0)).and_then(|()| file.write_all(text.as_bytes()));
     // Whoever holds the lock is the writer even if a full disk keeps its name from being written down.
     drop(written);
-    Ok(file)
+    Ok(Lock(file))
+}
+
+/// Locks the file that has this name. Whoever held it may have moved it away with its folder, to delete both: the lock of
+/// a file that nobody finds keeps nobody out.
+fn take_file(path: &Path) -> Result<File, LockError> {
+    for _ in 0..TRIES {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        let file = open_regular(&mut options, path).map_err(LockError::Io)?;
+        refuse_network(&file).map_err(LockError::Io)?;
+        take_from_whoever_is_gone(&file, path)?;
+        let (ours, named) = (file.metadata().map_err(LockError::Io)?, std::fs::symlink_metadata(path));
+        if named.is_ok_and(|named| (named.dev(), named.ino()) == (ours.dev(), ours.ino())) {
+            return Ok(file);
+        }
+    }
+    Err(LockError::Held(read_owner(path)))
 }
 
 /// How often a lock is tried that is held although nobody who lives says so.
@@ -93,10 +118,13 @@ fn boot_id() -> String {
     text.trim().to_owned()
 }
 
-/// Field 22 of `/proc/PID/stat` (proc(5)), counted from the end of the command name, which may hold anything.
+/// Field 22 of `/proc/PID/stat` (proc(5)), counted from the end of the command name, which may hold anything. Nothing
+/// where the process is dead, and its parent has not taken notice yet.
 fn start_of(process: &str) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let is_dead = matches!(fields.next()?, "Z" | "X");
+    fields.nth(18).filter(|_| !is_dead)?.parse().ok()
 }
 
 /// Locks of network file systems do not always reach the other machine (eventlog 1.5).
@@ -136,6 +164,59 @@ mod tests {
             assert!(taking.join().unwrap().is_ok());
         });
         assert_eq!(read_owner(&path).unwrap().pid, std::process::id());
+    }
+
+    /// How many open files of this process have this path.
+    fn handles_of(path: &Path) -> usize {
+        let handles = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+        handles.filter(|handle| std::fs::read_link(handle.path()).is_ok_and(|to| to == path)).count()
+    }
+
+    #[test]
+    fn a_lock_is_given_back_although_a_child_has_its_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("LOCK");
+        let held = take(&path, 5).map_err(|_| "held").unwrap();
+        let of_child = held.0.try_clone().unwrap();
+        drop(held);
+        assert!(take(&path, 6).is_ok());
+        drop(of_child);
+    }
+
+    #[test]
+    fn the_lock_of_a_file_that_was_moved_away_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("LOCK");
+        let deleter = left_behind(&path);
+        std::thread::scope(|scope| {
+            let taking = scope.spawn(|| take(&path, 5).map_err(|_| "held"));
+            // It waits for a file that goes away, as the whole folder does when a session is deleted.
+            while handles_of(&path) < 2 && !taking.is_finished() {
+                std::thread::yield_now();
+            }
+            std::fs::rename(&path, folder.path().join("moved")).unwrap();
+            drop(deleter);
+            let taken = taking.join().unwrap().unwrap();
+            let ours = taken.0.metadata().unwrap().ino();
+            assert_eq!(std::fs::symlink_metadata(&path).unwrap().ino(), ours);
+        });
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a child that is killed and not waited for")]
+    fn a_killed_process_whose_parent_has_not_noticed_is_dead() {
+        let mut child =
+            std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let pid = child.id().to_string();
+        assert!(start_of(&pid).is_some());
+        child.kill().unwrap();
+        let start = std::time::Instant::now();
+        while start_of(&pid).is_some() {
+            assert!(start.elapsed() < Duration::from_secs(60));
+            std::thread::yield_now();
+        }
+        assert!(std::fs::metadata(format!("/proc/{pid}")).is_ok());
+        child.wait().unwrap();
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 use zstd::bulk::Decompressor;
 use zstd::zstd_safe::{compress_bound, find_frame_compressed_size, get_frame_content_size};
@@ -134,6 +135,10 @@ impl LogFile for Packed {
         let state = self.state()?;
         let last = state.frames.as_deref().and_then(<[Frame]>::last);
         Ok(last.map_or(0, |frame| frame.text_at + frame.text))
+    }
+
+    fn modified(&self) -> Option<SystemTime> {
+        self.file.modified()
     }
 
     fn cut(&self, _: u64) -> io::Result<()> {

@@ -44,15 +44,22 @@ impl Drop for Reply {
 /// One append.
 pub(crate) struct Job {
     pub records: Vec<NewRecord>,
+    /// Where its first record was said to stand; nothing where it may stand anywhere.
+    pub first_seq: Option<u64>,
     pub durability: Durability,
     pub reply: Reply,
     pub weight: usize,
 }
 
 impl Job {
-    pub(crate) fn new(records: Vec<NewRecord>, durability: Durability, reply: Reply) -> Job {
+    pub(crate) fn new(
+        records: Vec<NewRecord>,
+        first_seq: Option<u64>,
+        durability: Durability,
+        reply: Reply,
+    ) -> Job {
         let weight = records.iter().map(NewRecord::weight).sum();
-        Job { records, durability, reply, weight }
+        Job { records, first_seq, durability, reply, weight }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::chain::{Chain, Judged, Place, Verdict};
 use crate::cold;
 use crate::damage::{Damage, DamageKind};
 use crate::index::Index;
-use crate::line::Shape;
+use crate::line::{self, Shape};
 use crate::opening::follows_line_feed;
 use crate::segment::{SegmentName, segments_of};
 use crate::source::{LineSource, Next};
@@ -44,6 +44,8 @@ pub struct Reader {
     current: Option<Current>,
     ready: VecDeque<Result<Line, Damage>>,
     verdicts: Vec<Verdict>,
+    /// The highest seq that a damaged place was expected to have.
+    damaged_to: u64,
 }
 
 /// The segment that is being read.
@@ -89,12 +91,46 @@ impl Reader {
             current: None,
             ready: VecDeque::new(),
             verdicts: Vec::new(),
+            damaged_to: 0,
         }
     }
 
     /// Returns the seq of the last line that was read, 0 before the first.
     pub fn last_seq(&self) -> u64 {
         self.chain.last_seq()
+    }
+
+    /// Returns the last seq that the log's index says was synced, 0 where there is none. To be asked before the log is
+    /// read to its end: a writer may go on meanwhile.
+    pub fn promised(&self) -> u64 {
+        let names = self.storage.list().unwrap_or_default();
+        let Some(last) = segments_of(&names).last().copied() else { return 0 };
+        // The watermark is of a session; whose log it is stands in each line.
+        let mut first = Reader::with_storage(Arc::clone(&self.storage)).filter_map(Result::ok);
+        let session = first.next().and_then(|line| {
+            let shape = Shape::read(line.raw.as_bytes())?;
+            line::unquote(&line.raw.as_bytes()[shape.session])
+        });
+        let index = session.and_then(|session| Index::read(&*self.storage, last, Some(&session)));
+        index.and_then(|index| index.synced).map_or(0, |synced| synced.seq.saturating_sub(1))
+    }
+
+    /// Returns what is lost of the lines up to this seq, which were synced, when the end was read. A last line that is
+    /// whole but for its line feed is not lost: whoever opens the log for appending puts it back.
+    pub fn lost(&mut self, promised: u64) -> Option<Damage> {
+        let mut seq = self.chain.highest_seq().max(self.damaged_to) + 1;
+        let current = self.current.as_mut().filter(|_| seq <= promised)?;
+        if let Ok(Next::End(rest)) = current.source.next() {
+            let rest = current.source.bytes(rest);
+            let crc = self.chain.last_crc();
+            let is_next =
+                |shape: &Shape| shape.seq == seq && crc.is_some_and(|crc| shape.continues(crc, rest));
+            seq += u64::from(Shape::read(rest).is_some_and(|shape| is_next(&shape)));
+        }
+        current.source.rewind();
+        let Place { segment, line, offset } = current.place();
+        let kind = DamageKind::Lost { to: promised };
+        (seq <= promised).then_some(Damage { segment, line, offset, seq, found: None, kind })
     }
 
     fn read_on(&mut self) -> Option<Result<Line, Damage>> {
@@ -254,7 +290,10 @@ impl Reader {
     fn take_verdicts(&mut self) {
         for verdict in self.verdicts.drain(..) {
             match verdict {
-                Verdict::Damage(damage) => self.ready.push_back(Err(damage)),
+                Verdict::Damage(damage) => {
+                    self.damaged_to = self.damaged_to.max(damage.seq);
+                    self.ready.push_back(Err(damage));
+                }
                 Verdict::Line(_, shape, _) if shape.seq < self.from_seq => {}
                 Verdict::Line(bytes, shape, place) => self.ready.push_back(line_of(&bytes, &shape, || place)),
             }

@@ -115,8 +115,9 @@ impl Mender {
             let Merged { lines, next: (after_seq, last_crc) } =
                 self.merge(*segment, (seq, crc), is_damaged && has_copy)?;
             let wanted = ends.unwrap_or(least.max(last_seq) + 1);
-            next = (after_seq == wanted)
-                .then(|| (after_seq, carry::read(&*self.storage, *segment).unwrap_or(last_crc)));
+            // The copy of the last segment may have more than is left of it.
+            let is_all = if ends.is_some() { after_seq == wanted } else { after_seq >= wanted };
+            next = is_all.then(|| (after_seq, carry::read(&*self.storage, *segment).unwrap_or(last_crc)));
             if let Some(lines) = lines.filter(|_| next.is_some()) {
                 let kept = match self.now_ms {
                     Some(now_ms) => Some(self.put(*segment, &lines, now_ms)?),
@@ -135,7 +136,9 @@ impl Mender {
     /// The damage, and the last seq that can be read.
     fn read(&self) -> (Vec<Damage>, u64) {
         let mut reader = Reader::with_storage(Arc::clone(&self.storage));
-        let damage = reader.by_ref().filter_map(Result::err).collect();
+        let promised = reader.promised();
+        let mut damage: Vec<Damage> = reader.by_ref().filter_map(Result::err).collect();
+        damage.extend(reader.lost(promised));
         (damage, reader.last_seq())
     }
 
@@ -220,6 +223,9 @@ impl Mender {
                 whole.push(b"\n")?;
             }
         }
+        if let [Some(damaged), _] = &files {
+            whole.is_as_old_as(&**damaged)?;
+        }
         whole.sync()?;
         let names = storage.list()?;
         let kept = (0..).map(|tries| segment.damaged_name(now_ms, tries)).find(|kept| !names.contains(kept));
@@ -249,7 +255,7 @@ impl Mender {
 /// The last seq that a damaged place misses.
 fn last_asked(damage: &Damage) -> u64 {
     match damage.kind {
-        DamageKind::Missing { to } => to,
+        DamageKind::Missing { to } | DamageKind::Lost { to } => to,
         _ => damage.seq,
     }
 }

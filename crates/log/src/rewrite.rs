@@ -42,8 +42,8 @@ pub struct ClosedSegment {
     pub name: String,
     /// The seq of its last line.
     pub last_seq: u64,
-    /// When that happened, in Unix milliseconds.
-    pub last_ts_ms: u64,
+    /// When the newest of its lines happened, in Unix milliseconds: a clock that was set back does not make them old.
+    pub newest_ts_ms: u64,
 }
 
 /// What was rewritten.
@@ -134,16 +134,18 @@ struct Plan {
 fn plan(storage: &dyn Storage, without_last: bool) -> Result<Vec<Plan>, ClosedLogError> {
     let mut chain = Chain::new();
     let mut plans: Vec<Plan> = Vec::new();
-    let segments = segments_of(&storage.list()?);
-    let last = segments.last().copied();
-    for segment in segments {
-        if without_last && Some(segment) == last {
-            break;
+    let mut filled = Vec::new();
+    for segment in segments_of(&storage.list()?) {
+        if open_segment(storage, segment)?.file.length()? > 0 {
+            filled.push(segment);
         }
+    }
+    // An empty segment behind the last one with lines says nothing: the writer may go on in either.
+    if without_last {
+        filled.pop();
+    }
+    for segment in filled {
         let file = open_segment(storage, segment)?.file;
-        if file.length()? == 0 {
-            continue;
-        }
         if let Some(before) = plans.last_mut() {
             before.is_last = false;
         }
@@ -162,7 +164,7 @@ fn look(segment: SegmentName, file: Box<dyn LogFile>, chain: &mut Chain, carried
     chain.enter_segment(segment.first_seq, carried);
     let mut plan = Plan {
         segment,
-        seen: ClosedSegment { name: name.clone(), last_seq: chain.last_seq(), last_ts_ms: 0 },
+        seen: ClosedSegment { name: name.clone(), last_seq: chain.last_seq(), newest_ts_ms: 0 },
         first_crc: chain.last_crc().unwrap_or(0),
         last_crc: chain.last_crc().unwrap_or(0),
         is_last: true,
@@ -187,9 +189,14 @@ fn look(segment: SegmentName, file: Box<dyn LogFile>, chain: &mut Chain, carried
                 match chain.take_next(bytes) {
                     Some(shape) => {
                         plan.seen.last_seq = shape.seq;
-                        plan.seen.last_ts_ms = shape.ts_ms;
+                        plan.seen.newest_ts_ms = plan.seen.newest_ts_ms.max(shape.ts_ms);
                     }
-                    None => drop(chain.judge(bytes, place, &mut verdicts)),
+                    None => {
+                        if let Some(shape) = Shape::read(bytes) {
+                            plan.seen.newest_ts_ms = plan.seen.newest_ts_ms.max(shape.ts_ms);
+                        }
+                        chain.judge(bytes, place, &mut verdicts);
+                    }
                 }
             }
             Ok(Next::TooLong) => chain.refuse(place, DamageKind::TooLong, &mut verdicts),
@@ -265,9 +272,9 @@ impl Plan {
         if let Some(packer) = packer {
             packer.finish(&mut whole)?;
         }
+        whole.is_as_old_as(&*open_segment(storage, self.segment)?.file)?;
         let temp = whole.sync()?.to_owned();
         if !self.reads_back(storage, &temp, is_cold, crc)? {
-            whole.discard()?;
             return Err(ClosedLogError::NotEqual { name });
         }
         if done.segments.is_empty() {
@@ -282,6 +289,8 @@ impl Plan {
         }
         // Its offsets and crcs are those of the old lines.
         remove(storage, &self.segment.index_name())?;
+        // A power cut that kept the new lines and brought these files back would bring back what was taken out.
+        storage.sync_folder()?;
         whole.place(&name)?;
         done.segments.push(self.seen.name.clone());
         done.lines += lines;

@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::cold::{ClosedLogError, folder_of, take_lock};
 use crate::index::read_full;
 use crate::rewrite::{Change, Rewritten, rewrite_noted};
+use crate::segment::segments_of;
 use crate::storage::Storage;
 use crate::whole;
 
@@ -39,6 +40,7 @@ pub fn scrub(
     let in_folder = |error: ClosedLogError| error.in_folder(folder);
     let mut note = || whole::replace(&*storage, NOTE, format!("{{\"scrubbedAt\":{now_ms}}}\n").as_bytes());
     let lines = rewrite_noted(&storage, change, &mut note).map_err(in_folder)?;
+    remove_copies(&*storage).map_err(|source| in_folder(source.into()))?;
     let kept = scrub_kept(&*storage, change_bytes).map_err(|source| in_folder(source.into()))?;
     Ok(Scrubbed { lines, kept })
 }
@@ -46,6 +48,18 @@ pub fn scrub(
 /// True for the folder of a log that was scrubbed.
 pub fn is_scrubbed(folder: &Path) -> bool {
     std::fs::symlink_metadata(folder.join(NOTE)).is_ok()
+}
+
+/// Removes compressed copies beside plain files, which were read whole: a copy may have other lines than those.
+fn remove_copies(storage: &dyn Storage) -> io::Result<()> {
+    let names = storage.list()?;
+    for segment in segments_of(&names).into_iter().filter(|segment| names.contains(&segment.file_name())) {
+        match storage.remove(&segment.cold_name()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    storage.sync_folder()
 }
 
 fn scrub_kept(storage: &dyn Storage, change: &dyn Fn(&[u8]) -> Option<Vec<u8>>) -> io::Result<Vec<String>> {

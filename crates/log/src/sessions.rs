@@ -116,7 +116,11 @@ impl Sessions {
         options.storage = Some(Arc::clone(&storage));
         let (store, opened) = Store::open(&folder, options)?;
         let next_seq = opened.last_seq + 1;
-        Ok((SessionLog { folder, storage, store, next_seq, ids: None, early_ids: Vec::new() }, opened))
+        let found_seq = opened.last_seq;
+        Ok((
+            SessionLog { folder, storage, store, next_seq, found_seq, ids: None, early_ids: Vec::new() },
+            opened,
+        ))
     }
 }
 
@@ -125,7 +129,7 @@ impl Sessions {
 pub enum Expected {
     /// Wherever the log ends.
     Any,
-    /// Right after this seq; 0 for an empty log.
+    /// Right after this seq, one behind the other; 0 for an empty log.
     After(u64),
 }
 
@@ -170,6 +174,8 @@ pub struct SessionLog {
     storage: Arc<dyn Storage>,
     store: Store,
     next_seq: u64,
+    /// The last seq that was there when it was opened.
+    found_seq: u64,
     /// The seq of each id; read when the first record with an id of its own comes.
     ids: Option<HashMap<u128, u64>>,
     /// Of records that were appended before that, and may not be in the file when it is read.
@@ -193,7 +199,7 @@ impl SessionLog {
     }
 
     /// Finds the places of records, of which some or all may be there already from an append that was sent before.
-    /// With `Expected::After(seq)` the first record stands, or is to stand, at `seq + 1`.
+    /// With `Expected::After(seq)` the records stand, or are to stand, at `seq + 1` and on without a gap.
     ///
     /// # Errors
     /// The append cannot be made; nothing has changed.
@@ -217,22 +223,27 @@ impl SessionLog {
             placed.seqs.push(next_seq);
             next_seq += 1;
         }
+        let Expected::After(after) = expected else { return Ok(placed) };
+        // One behind the other: a part that is there and then something else is not what was expected either.
         let first = placed.seqs.first().copied().unwrap_or(self.next_seq);
-        match expected {
-            Expected::After(seq) if first != seq + 1 => Err(Misplaced::WrongSeq { last_seq }),
-            _ => Ok(placed),
+        let is_next = placed.seqs.iter().zip(first..).all(|(seq, next)| *seq == next);
+        if is_next && after.checked_add(1) == Some(first) {
+            Ok(placed)
+        } else {
+            Err(Misplaced::WrongSeq { last_seq })
         }
     }
 
     /// Appends records that were placed, without those that are there already. The answer comes through `reply`, as of
     /// [`Store::append`]. After an error the log must be opened again before anything else is placed: seqs that were
-    /// given may be free again.
+    /// given may be free again, and what was appended behind them is refused with [`AppendError::Moved`].
     pub fn append(
         &mut self,
         records: Vec<NewRecord>,
         durability: Durability,
         reply: impl FnOnce(Result<Ack, AppendError>) + Send + 'static,
     ) {
+        let first_seq = self.next_seq;
         for record in &records {
             let id = (key_of(&record.id), self.next_seq);
             match &mut self.ids {
@@ -241,7 +252,7 @@ impl SessionLog {
             }
             self.next_seq += 1;
         }
-        self.store.append(records, durability, reply);
+        self.store.append_at(Some(first_seq), records, durability, reply);
     }
 
     /// Writes and syncs what was appended, and gives the log back.
@@ -253,19 +264,24 @@ impl SessionLog {
         if self.ids.is_none() {
             // Room for all at once: a table that grows is there twice for a moment.
             let mut ids = HashMap::with_capacity(self.next_seq as usize);
-            let mut unread = None;
+            let (mut unread, mut found) = (None, 0);
             for line in Reader::with_storage(Arc::clone(&self.storage)) {
                 match line {
-                    Ok(line) => drop(ids.insert(key_of(&line.id), line.seq)),
+                    Ok(line) => {
+                        ids.insert(key_of(&line.id), line.seq);
+                        found += u64::from(line.seq <= self.found_seq);
+                    }
                     Err(damage) => unread = unread.or(Some(damage)),
                 }
             }
-            ids.extend(self.early_ids.iter().copied());
-            // Half a line that is left behind in an earlier segment is no record; one that is not read is missed.
-            let written = self.store.health().written_seq;
-            if let Some(damage) = unread.filter(|_| (ids.len() as u64) < written) {
-                return Err(Misplaced::Unread(damage.to_string()));
+            // Those that were appended since are known. Half a line that is left behind in an earlier segment is no
+            // record; one that is not read is missed, also where a file could not be opened and nothing was said.
+            if found < self.found_seq {
+                let words = unread.map(|damage| damage.to_string());
+                let short = || format!("{found} of its {} lines could be read", self.found_seq);
+                return Err(Misplaced::Unread(words.unwrap_or_else(short)));
             }
+            ids.extend(self.early_ids.iter().copied());
             self.ids = Some(ids);
             self.early_ids = Vec::new();
         }

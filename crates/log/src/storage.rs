@@ -5,6 +5,7 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use rustix::fs::OFlags;
 
@@ -83,6 +84,19 @@ pub trait LogFile: Send + Sync {
     /// # Errors
     /// Whatever the system says; the length is then unknown.
     fn cut(&self, length: u64) -> io::Result<()>;
+
+    /// When it was last written to; nothing where that is not known.
+    fn modified(&self) -> Option<SystemTime> {
+        None
+    }
+
+    /// Says when it was last written to, for a file that takes the place of an older one.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn set_modified(&self, _at: SystemTime) -> io::Result<()> {
+        Ok(())
+    }
 
     /// Makes the content durable: fdatasync.
     ///
@@ -230,6 +244,14 @@ impl LogFile for RealFile {
 
     fn cut(&self, length: u64) -> io::Result<()> {
         self.file.set_len(length)
+    }
+
+    fn modified(&self) -> Option<SystemTime> {
+        self.file.metadata().and_then(|found| found.modified()).ok()
+    }
+
+    fn set_modified(&self, at: SystemTime) -> io::Result<()> {
+        self.file.set_modified(at)
     }
 
     fn sync(&self) -> io::Result<()> {

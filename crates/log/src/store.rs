@@ -1,6 +1,5 @@
 //! The store: what a program opens, appends to and asks about its health.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +8,7 @@ use std::time::Duration;
 
 use crate::damage::{Damage, Torn};
 use crate::line::{LINE_VERSION, MAX_SESSION_ID_BYTES, NewRecord};
-use crate::lock::{self, LockError, LockOwner};
+use crate::lock::{self, Lock, LockError, LockOwner};
 use crate::opening;
 use crate::queue::{Job, Queue, Reply};
 use crate::recover::{self, FileError};
@@ -163,6 +162,12 @@ pub enum AppendError {
     /// The code failed while it wrote this batch.
     #[error("the writer failed inside this batch; nothing of it was kept")]
     Panicked,
+    /// An append before it was refused after this one had been given its place, which therefore is none any more.
+    #[error("an append before this one was refused: the log goes on at seq {next_seq}; try again")]
+    Moved {
+        /// Where the log goes on.
+        next_seq: u64,
+    },
     /// Two syncs failed one after the other: what was written may not be durable, and no more is written. Opening
     /// the log again reads what the system still has in memory; whether that is on the disk only a restart of the
     /// machine can tell.
@@ -300,7 +305,7 @@ pub struct Store {
 struct Running {
     thread: JoinHandle<()>,
     /// Gives the lock back when it is dropped.
-    _lock: Option<File>,
+    _lock: Option<Lock>,
 }
 
 impl Store {
@@ -370,11 +375,22 @@ impl Store {
         durability: Durability,
         reply: impl FnOnce(Result<Ack, AppendError>) + Send + 'static,
     ) {
+        self.append_at(None, records, durability, reply);
+    }
+
+    /// The same, for records that were told where the first of them stands: elsewhere they are not written.
+    pub(crate) fn append_at(
+        &self,
+        first_seq: Option<u64>,
+        records: Vec<NewRecord>,
+        durability: Durability,
+        reply: impl FnOnce(Result<Ack, AppendError>) + Send + 'static,
+    ) {
         let reply = Reply::new(Box::new(reply));
         let fault = records.iter().enumerate().find_map(|(index, record)| Some((index, record.fault()?)));
         match fault {
             Some((index, fault)) => reply.send(Err(AppendError::BadRecord { index, fault })),
-            None => self.queue.push(Job::new(records, durability, reply)),
+            None => self.queue.push(Job::new(records, first_seq, durability, reply)),
         }
     }
 

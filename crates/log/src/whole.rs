@@ -7,13 +7,15 @@ use crate::storage::{LogFile, Storage};
 /// How much is written at once, in bytes.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// A file on its way. What a crash leaves of it has a name that nobody reads, and is removed when the next one begins.
+/// A file on its way. One that does not come to its place is removed: on a full disk, whatever is left of it would be in the
+/// way. What a crash leaves of it has a name that nobody reads, and is removed when the next one begins.
 pub(crate) struct Whole<'a> {
     storage: &'a dyn Storage,
     file: Box<dyn LogFile>,
     temp: String,
     buffer: Vec<u8>,
     length: u64,
+    is_placed: bool,
 }
 
 impl<'a> Whole<'a> {
@@ -25,7 +27,7 @@ impl<'a> Whole<'a> {
             _ => {}
         }
         let file = storage.create(&temp)?;
-        Ok(Whole { storage, file, temp, buffer: Vec::new(), length: 0 })
+        Ok(Whole { storage, file, temp, buffer: Vec::new(), length: 0, is_placed: false })
     }
 
     /// Adds bytes.
@@ -40,6 +42,12 @@ impl<'a> Whole<'a> {
         self.length
     }
 
+    /// Says that it was last written to when another file was, whose place it is to take: its lines are no newer.
+    pub(crate) fn is_as_old_as(&mut self, other: &dyn LogFile) -> io::Result<()> {
+        self.flush()?;
+        other.modified().map_or(Ok(()), |at| self.file.set_modified(at))
+    }
+
     /// Makes the bytes durable and returns the name under which they lie for now.
     pub(crate) fn sync(&mut self) -> io::Result<&str> {
         self.flush()?;
@@ -51,12 +59,8 @@ impl<'a> Whole<'a> {
     pub(crate) fn place(mut self, name: &str) -> io::Result<()> {
         self.sync()?;
         self.storage.rename(&self.temp, name)?;
+        self.is_placed = true;
         self.storage.sync_folder()
-    }
-
-    /// Takes it back.
-    pub(crate) fn discard(self) -> io::Result<()> {
-        self.storage.remove(&self.temp)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -71,6 +75,14 @@ impl<'a> Whole<'a> {
         }
         self.buffer.clear();
         Ok(())
+    }
+}
+
+impl Drop for Whole<'_> {
+    fn drop(&mut self) {
+        if !self.is_placed {
+            drop(self.storage.remove(&self.temp));
+        }
     }
 }
 

@@ -234,6 +234,9 @@ impl Writer {
         }
         self.encode_gap();
         let first_seq = self.encoder.next_seq;
+        if job.first_seq.is_some_and(|wanted| wanted != first_seq && !job.records.is_empty()) {
+            return self.answers.push((job.reply, Err(AppendError::Moved { next_seq: first_seq })));
+        }
         if !job.records.is_empty() {
             self.encode(&job.records, job.weight as u64);
         }

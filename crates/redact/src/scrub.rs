@@ -10,6 +10,8 @@ use crate::redactor::Redactor;
 const KIND: &str = "scrubbed";
 /// A shorter text stands in too many places where it is no secret.
 const MIN_BYTES: usize = 6;
+/// Bytes that end with so many bytes of the secret are cut within it; fewer tell nothing.
+const MIN_CUT_BYTES: usize = 4;
 /// How deep JSON is looked into that stands in a string of JSON.
 const DEPTH: usize = 4;
 
@@ -39,14 +41,20 @@ impl Scrub {
         replace(text, &mut |raw| self.spans(raw, DEPTH), &self.mark)
     }
 
-    /// Replaces the secret in bytes of any kind, as it stands and as JSON writes it; nothing where it is not in them.
+    /// Replaces the secret in bytes of any kind, as it stands and however JSON escapes it, also where the bytes end within
+    /// it; nothing where it is not in them.
     pub fn bytes(&self, bytes: &[u8]) -> Option<Vec<u8>> {
-        let mut found = None;
+        let mut found = self.unescaped(bytes);
         let mut form = self.secret.clone();
         for _ in 0..DEPTH {
             let now: &[u8] = found.as_deref().unwrap_or(bytes);
             if memmem(now, form.as_bytes()).is_some() {
                 found = Some(self.replaced(now, form.as_bytes()));
+            }
+            let now: &[u8] = found.as_deref().unwrap_or(bytes);
+            let cut = (MIN_CUT_BYTES..form.len()).rev().find(|cut| now.ends_with(&form.as_bytes()[..*cut]));
+            if let Some(cut) = cut {
+                found = Some([&now[..now.len() - cut], self.mark.as_bytes()].concat());
             }
             let escaped = escape(&form);
             if escaped == form {
@@ -55,6 +63,29 @@ impl Scrub {
             form = escaped;
         }
         found
+    }
+
+    /// Replaces it where bytes read as a part of JSON have it, wherever strings begin and end in them: quotes may be missing.
+    fn unescaped(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let (mut out, mut copied, mut at) = (Vec::new(), 0, 0);
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let start = at;
+            at += line.len();
+            if !line.contains(&b'\\') {
+                continue;
+            }
+            let mut within = start;
+            for chunk in line.utf8_chunks() {
+                for (from, to) in self.spans(chunk.valid(), DEPTH) {
+                    out.extend_from_slice(&bytes[copied..within + from]);
+                    out.extend_from_slice(self.mark.as_bytes());
+                    copied = within + to;
+                }
+                within += chunk.valid().len() + chunk.invalid().len();
+            }
+        }
+        out.extend_from_slice(&bytes[copied..]);
+        (copied > 0).then_some(out)
     }
 
     /// True when the text still has the secret, letter for letter.
@@ -164,6 +195,25 @@ mod tests {
         let text = number.json(r#"{"a":123456,"b":"no 123456"}"#);
         assert_eq!(text, format!(r#"{{"a":123456,"b":"no {}"}}"#, number.mark()));
         assert!(number.is_left(&text));
+    }
+
+    #[test]
+    fn bytes_that_are_cut_or_have_other_escapes_lose_it_too() {
+        let scrub = scrub("pass\"wörd/12");
+        let mark = scrub.mark();
+        for (before, after) in [
+            // As other writers escape it, in a line whose quotes are not all there.
+            (r#"{"a":"x","b":x pass\u0022w\u00f6rd\/12","c":"\n"}"#, r#"{"a":"x","b":x MARK","c":"\n"}"#),
+            (r#""b":"{\"c\":\"pass\\\"w\\u00F6rd\\/12\"}"#, r#""b":"{\"c\":\"MARK\"}"#),
+            // Cut in it.
+            (r#"{"a":"pass\"wörd/1"#, r#"{"a":"MARK"#),
+            (r#"{"a":"pass"#, r#"{"a":"MARK"#),
+        ] {
+            let found = String::from_utf8(scrub.bytes(before.as_bytes()).unwrap()).unwrap();
+            assert_eq!(found, after.replace("MARK", mark), "{before}");
+            assert_eq!(scrub.bytes(found.as_bytes()), None, "{found}");
+        }
+        assert_eq!(scrub.bytes(br#"{"a":"\n","b":"pas"#), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
+use axum::body::{Body, HttpBody as _};
 use axum::extract::State;
 use axum::http::{Response, StatusCode};
 use herdbook_api::events::{self, ShownTo, SyncedTo};
@@ -17,10 +17,21 @@ use crate::sessions::{Entry, Refused};
 
 /// An append may be so long.
 const APPEND_BYTES: usize = 8 << 20;
+/// A longer one waits for one of a few places, so that many at once do not fill the memory.
+const SMALL_BYTES: u64 = 64 << 10;
 
 /// `POST /v1/sessions/{key}/events`.
 pub(super) async fn append(State(app): State<Arc<App>>, InPath(key): InPath<String>, body: Body) -> Answer {
     may_write(&app, &key).await?;
+    let is_small = body.size_hint().upper().is_some_and(|bytes| bytes <= SMALL_BYTES);
+    let _place = if is_small {
+        None
+    } else {
+        match app.logs.place_for_long().await {
+            Ok(place) => Some(place),
+            Err(refused) => return Ok(refusal(refused)),
+        }
+    };
     let body = body::read(body, APPEND_BYTES).await?;
     let logs = Arc::clone(&app.logs);
     let asked = aside(move || logs.read_append(&body)).await?;
@@ -45,6 +56,11 @@ pub(super) async fn synced(
     let entry = find(&app, &key)?;
     match app.logs.synced(&entry, query.seq).await {
         Ok(synced_seq) => ok(&SyncedTo { synced_seq }),
+        Err(Refused::WrongSeq { last_seq }) => {
+            let error = format!("the log ends at seq {last_seq}; there is no seq {} to wait for", query.seq);
+            let refused = events::Refused { error, last_seq: Some(last_seq), ..events::Refused::default() };
+            Ok(json(StatusCode::CONFLICT, &refused))
+        }
         Err(refused) => Ok(refusal(refused)),
     }
 }
@@ -120,9 +136,9 @@ fn refusal(refused: Refused) -> Response<Body> {
         Refused::Breaks(breaks) => {
             let first = breaks.first();
             let words = first.map_or("an event breaks a rule".to_owned(), |breach| {
-                let field = if breach.field.is_empty() { "" } else { " " };
+                let colon = if breach.field.is_empty() { "" } else { ": " };
                 format!(
-                    "events[{}] breaks rule {}:{field}{} {}",
+                    "events[{}] breaks rule {}: {}{colon}{}",
                     breach.index, breach.rule, breach.field, breach.message
                 )
             });

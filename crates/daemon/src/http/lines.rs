@@ -137,8 +137,24 @@ impl Reader {
         let mut pages = self.start(last, query.after).await?;
         let mut said = Instant::now();
         let mut looked_again = 0;
+        let mut begun = self.entry.told.now().begun;
         loop {
             changed.mark_unchanged();
+            let now = self.entry.told.now().begun;
+            if std::mem::replace(&mut begun, now) != now {
+                let (turned, is_over) = blocking(move || {
+                    let is_over = pages.is_over();
+                    (pages, is_over)
+                })
+                .await?;
+                pages = turned;
+                if is_over {
+                    // It was deleted, or lost its end, and began anew.
+                    self.send(RESET).await?;
+                    pages = Pages::after(&self.entry.folder, 0);
+                    looked_again = 0;
+                }
+            }
             // Before the lines: each stands behind lines that are written already.
             let live = if self.is_durable { Vec::new() } else { self.entry.shown.from(shown) };
             let written_seq = self.entry.told.now().written_seq;
@@ -149,7 +165,7 @@ impl Reader {
                 // What is read is not what is written to: another file was put in its place (`log scrub`). Once for each
                 // seq: where it is something else, looking again changes nothing.
                 looked_again = written_seq;
-                pages = Pages::after(&self.entry.folder, pages.seq);
+                pages = pages.again();
                 continue;
             }
             let mut live = live.into_iter().peekable();

@@ -180,7 +180,8 @@ impl Live {
 
     /// Writes and syncs the rest. It takes as long as the disk does.
     pub(crate) fn close(self) {
-        self.log.close();
+        let health = self.log.close();
+        self.told.is_closed(health.synced_seq == health.written_seq);
     }
 
     fn send(

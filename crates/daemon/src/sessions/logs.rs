@@ -13,7 +13,7 @@ use herdbook_events::UlidGenerator;
 use herdbook_log::{Ack, AppendError, Durability, Sessions};
 use herdbook_redact::Redactor;
 use serde_json::value::RawValue;
-use tokio::sync::{OwnedMutexGuard, Semaphore, oneshot, watch};
+use tokio::sync::{OwnedMutexGuard, Semaphore, SemaphorePermit, oneshot, watch};
 use tokio::time::timeout;
 
 use super::asked::{self, Asked};
@@ -28,6 +28,8 @@ use crate::settings::Policy;
 const OPEN: usize = 64;
 /// So many are opened, or appended to, at the same moment; the others wait for their turn.
 pub(crate) const AT_ONCE: usize = 8;
+/// So many long appends are in memory at once: each takes some four times its bytes.
+const LONG_APPENDS: usize = 4;
 /// So many read at once.
 const READERS: usize = 64;
 /// A log that nobody appended to for so long is closed …
@@ -52,6 +54,8 @@ pub(crate) struct SessionLogs {
     places: Arc<Semaphore>,
     /// Turns for what takes a thread: logs that are opened and appends that are checked.
     turns: Semaphore,
+    /// Places for long appends.
+    long: Semaphore,
     /// Ids of ephemeral events.
     ids: Mutex<UlidGenerator>,
     /// Places for who reads a log.
@@ -76,10 +80,18 @@ impl SessionLogs {
             entries: Mutex::default(),
             places: Arc::new(Semaphore::new(OPEN)),
             turns: Semaphore::new(AT_ONCE),
+            long: Semaphore::new(LONG_APPENDS),
             ids: Mutex::new(UlidGenerator::new(seed.rotate_left(32), None)),
             readers: Arc::new(Semaphore::new(READERS)),
             notice,
         }
+    }
+
+    /// Waits for a place in memory for a long append.
+    pub(crate) async fn place_for_long(&self) -> Result<SemaphorePermit<'_>, Refused> {
+        let busy = || Refused::Away(format!("{LONG_APPENDS} long appends are under way; try again"));
+        let place = timeout(TURN_TIME, self.long.acquire()).await.map_err(|_| busy())?;
+        place.map_err(|_| busy())
     }
 
     /// Reads the body of an append. The error names the member.
@@ -163,10 +175,20 @@ impl SessionLogs {
         entry.told.is_shown(count);
     }
 
-    /// The last seq that survives a power cut. A log that is not open here has nothing that is not synced, as far as we
-    /// wrote it.
-    pub(crate) async fn synced_seq(&self, entry: &Entry) -> u64 {
-        entry.live.lock().await.as_ref().map_or(u64::MAX, Live::synced_seq)
+    /// The last seq that survives a power cut. A log that was not opened here yet is: whoever wrote it may have been
+    /// killed before a sync.
+    pub(crate) async fn synced_seq(self: &Arc<Self>, entry: &Arc<Entry>) -> u64 {
+        let open = entry.live.lock().await.as_ref().map(Live::synced_seq);
+        match open {
+            Some(seq) => seq,
+            None if entry.told.now().is_settled => u64::MAX,
+            None => match self.synced(entry, 0).await {
+                Ok(seq) => seq,
+                // Nobody appends to it; what can be read of it is told.
+                Err(Refused::Unusable(_)) => u64::MAX,
+                Err(_) => 0,
+            },
+        }
     }
 
     /// Closes what nobody uses; at the stop, everything.

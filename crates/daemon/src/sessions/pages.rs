@@ -1,6 +1,6 @@
 //! Lines of a log, a page at a time.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use herdbook_api::events::{Damaged, Span};
 use herdbook_log::{Damage, DamageKind, Line, Reader};
@@ -15,24 +15,40 @@ pub(crate) enum Item {
 }
 
 pub(crate) struct Pages {
+    folder: PathBuf,
     reader: Reader,
     /// Read, and beyond what may be told yet.
     held: Option<Line>,
     /// The last seq that was handed out.
     pub seq: u64,
+    /// Its id, once it was read.
+    id: Option<String>,
 }
 
 impl Pages {
     /// Starts after a seq.
     pub(crate) fn after(folder: &Path, seq: u64) -> Pages {
-        Pages { reader: Reader::open_from(folder, seq.saturating_add(1)), held: None, seq }
+        let reader = Reader::open_from(folder, seq.saturating_add(1));
+        Pages { folder: folder.to_owned(), reader, held: None, seq, id: None }
     }
 
     /// Starts at the end of the log as it is now: reads over all of it.
     pub(crate) fn at_end(folder: &Path) -> Pages {
         let mut reader = Reader::open(folder);
         let last = reader.by_ref().filter_map(Result::ok).last();
-        Pages { seq: last.map_or(0, |line| line.seq), reader, held: None }
+        let (seq, id) = last.map_or((0, None), |line| (line.seq, Some(line.id)));
+        Pages { folder: folder.to_owned(), reader, held: None, seq, id }
+    }
+
+    /// Starts anew where it is, since another file may be in the place of the one that is read.
+    pub(crate) fn again(self) -> Pages {
+        let reader = Reader::open_from(&self.folder, self.seq.saturating_add(1));
+        Pages { reader, held: None, ..self }
+    }
+
+    /// True where the line that was handed out last is not in the log any more: it is another log.
+    pub(crate) fn is_over(&self) -> bool {
+        self.id.as_ref().is_some_and(|id| !is_there(&self.folder, self.seq, id))
     }
 
     /// Reads the next lines, none beyond a seq. An empty page is the end for now.
@@ -48,6 +64,7 @@ impl Pages {
                 }
                 Ok(line) => {
                     self.seq = line.seq;
+                    self.id = Some(line.id.clone());
                     bytes += line.raw.len();
                     items.push(Item::Line(line));
                 }

@@ -13,6 +13,10 @@ pub(crate) struct Progress {
     pub written_seq: u64,
     /// How many ephemeral events were shown.
     pub shown: u64,
+    /// How often it was opened: it may be another log than before under the same key.
+    pub begun: u64,
+    /// This daemon closed it, and all of it survives a power cut.
+    pub is_settled: bool,
 }
 
 impl Told {
@@ -22,7 +26,19 @@ impl Told {
 
     /// A log was opened, and ends at this seq: it may be another one than before under the same key.
     pub(crate) fn begins_at(&self, seq: u64) {
-        self.0.send_modify(|progress| progress.written_seq = seq);
+        self.0.send_modify(|progress| {
+            *progress =
+                Progress { written_seq: seq, begun: progress.begun + 1, is_settled: false, ..*progress };
+        });
+    }
+
+    /// A log was closed.
+    pub(crate) fn is_closed(&self, is_settled: bool) {
+        // Whoever follows has nothing more to read.
+        self.0.send_if_modified(|progress| {
+            progress.is_settled = is_settled;
+            false
+        });
     }
 
     pub(crate) fn is_written(&self, seq: u64) {

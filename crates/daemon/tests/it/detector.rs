@@ -216,7 +216,12 @@ fn settings_that_cannot_be_read_are_told_and_change_nothing() {
     let daemon = bench.start();
     let Some(Notice::Warning(text)) = daemon.before.first() else { panic!("{:?}", daemon.before) };
     assert!(text.contains("config.toml line 2: unknown field `quite_s`"), "{text}");
-    assert!(text.contains("none of its settings are used until"), "{text}");
+    assert!(
+        text.contains(
+            "none of its settings are used until it is mended and Herdbook restarted, and no old log"
+        ),
+        "{text}"
+    );
     assert!(daemon.client().status().is_ok());
 }
 

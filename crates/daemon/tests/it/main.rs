@@ -9,6 +9,7 @@
 )]
 
 mod agents;
+mod bounds;
 mod child;
 mod clocks;
 mod crash;

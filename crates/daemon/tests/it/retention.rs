@@ -1,7 +1,9 @@
 //! What happens to old sessions.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
 
 use herdbook_daemon::Retention;
 use herdbook_daemon::retention::{Keeper, Round, hold};
@@ -33,6 +35,15 @@ fn session(sessions: &Sessions, key: &str, last_day: u64, started: &[&str]) {
     }
     append(&mut log, 99, START_MS + last_day * DAY_MS, "note", "{}");
     log.close();
+    written(&sessions.folder(key), last_day);
+}
+
+/// Its files were last written to so many days after the start.
+fn written(folder: &Path, day: u64) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let file = fs::File::open(entry.unwrap().path()).unwrap();
+        file.set_modified(UNIX_EPOCH + Duration::from_millis(START_MS + day * DAY_MS)).unwrap();
+    }
 }
 
 fn round(keeper: &mut Keeper, state: &Path, rules: Retention, day: u64) -> Round {
@@ -110,18 +121,123 @@ fn old_sessions_are_deleted_whole_with_those_they_started() {
 }
 
 #[test]
+fn what_was_appended_or_held_while_a_round_rested_is_not_deleted() {
+    let state = tempfile::tempdir().unwrap();
+    let sessions = Sessions::new(state.path());
+    for key in ["old", "resumed", "held"] {
+        session(&sessions, key, 0, &[]);
+    }
+    let rules = Retention { session_days: 100, ..KEEP };
+    let now_ms = START_MS + 200 * DAY_MS;
+    let mut rested = false;
+    let done = Keeper::default().round(state.path(), rules, now_ms, &mut || {
+        if !std::mem::replace(&mut rested, true) {
+            let (mut log, _) = sessions.open("resumed", Options::of_session(now_ms)).unwrap();
+            append(&mut log, 100, now_ms, "note", "{}");
+            log.close();
+            hold(&sessions.folder("held"), true).unwrap();
+        }
+        true
+    });
+    assert_eq!(done, Round { deleted: 1, ..Round::default() });
+    assert_eq!(left(&sessions, &["old", "resumed", "held"]), ["resumed", "held"]);
+    assert_eq!(Reader::open(&sessions.folder("resumed")).filter_map(Result::ok).count(), 3);
+    let told = fs::read_to_string(state.path().join("retention.jsonl")).unwrap();
+    assert_eq!(told.lines().count(), 1);
+}
+
+#[test]
 fn a_damaged_session_is_left_to_its_human() {
     let state = tempfile::tempdir().unwrap();
     let sessions = Sessions::new(state.path());
     session(&sessions, "old", 0, &[]);
     let segment = sessions.folder("old").join("0000000001.jsonl");
     let text = fs::read_to_string(&segment).unwrap().replace("\"note\"", "\"nope\"");
-    fs::File::create(&segment)
-        .and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()))
-        .unwrap();
-    let rules = Retention { session_days: 1, compress_after_days: 1, ..KEEP };
-    assert_eq!(round(&mut Keeper::default(), state.path(), rules, 9), Round::default());
-    assert!(segment.exists());
+    fs::File::create(&segment).and_then(|mut file| file.write_all(text.as_bytes())).unwrap();
+    session(&sessions, "other", 0, &[]);
+    let rules = Retention { session_days: 1, ..KEEP };
+    // Its last line is damaged: it may have started the other one.
+    let done = round(&mut Keeper::default(), state.path(), rules, 500);
+    assert_eq!((done.deleted, done.failed.len()), (0, 1), "{done:?}");
+    assert!(done.failed[0].contains("nobody knows which sessions it started"), "{done:?}");
+    assert!(segment.exists() && sessions.has("other"));
+    // So it is where the first line is damaged, or nothing can be read.
+    for text in ["nothing\n", ""] {
+        fs::remove_file(&segment).unwrap();
+        if text.is_empty() {
+            std::os::unix::fs::symlink("/dev/null", &segment).unwrap();
+        } else {
+            fs::File::create(&segment).and_then(|mut file| file.write_all(text.as_bytes())).unwrap();
+        }
+        let done = round(&mut Keeper::default(), state.path(), rules, 500);
+        assert_eq!(done.deleted, 0, "{text} {done:?}");
+        assert!(done.failed.iter().any(|text| text.contains("none is deleted until")), "{done:?}");
+    }
+    assert!(sessions.has("other"));
+}
+
+#[test]
+fn an_imported_session_is_as_new_as_its_import() {
+    let state = tempfile::tempdir().unwrap();
+    let sessions = Sessions::new(state.path());
+    session(&sessions, "imported", 0, &[]);
+    written(&sessions.folder("imported"), 50);
+    let rules = Retention { session_days: 10, compress_after_days: 14, ..KEEP };
+    let mut keeper = Keeper::default();
+    // Compressed it is no newer.
+    assert_eq!(round(&mut keeper, state.path(), rules, 51), Round { compressed: 1, ..Round::default() });
+    assert_eq!(round(&mut keeper, state.path(), rules, 59).deleted, 0);
+    assert_eq!(round(&mut keeper, state.path(), rules, 60).deleted, 1);
+}
+
+#[test]
+fn a_session_of_a_clock_that_was_wrong_is_not_old() {
+    let state = tempfile::tempdir().unwrap();
+    let sessions = Sessions::new(state.path());
+    let (mut log, _) = sessions.open("s", Options::of_session(START_MS)).unwrap();
+    append(&mut log, 1, 5_000, "note", "{}");
+    log.close();
+    drop(log);
+    for name in ["LOCK", "0000000001.jsonl"] {
+        let file = fs::File::open(sessions.folder("s").join(name)).unwrap();
+        file.set_modified(UNIX_EPOCH + Duration::from_secs(5)).unwrap();
+    }
+    let rules = Retention { session_days: 1, ..KEEP };
+    assert_eq!(round(&mut Keeper::default(), state.path(), rules, 500), Round::default());
+    assert!(sessions.has("s"));
+}
+
+#[test]
+fn what_happens_to_a_session_in_the_middle_of_a_round_is_seen() {
+    let rules = Retention { session_days: 10, ..KEEP };
+    for what in ["appended", "held", "open", "nothing"] {
+        let state = tempfile::tempdir().unwrap();
+        let sessions = Sessions::new(state.path());
+        session(&sessions, "parent", 0, &["child"]);
+        session(&sessions, "child", 0, &[]);
+        let mut open = None;
+        let mut meanwhile = || {
+            match what {
+                "held" => drop(hold(&sessions.folder("parent"), true).unwrap()),
+                "nothing" => {}
+                _ => {
+                    let (mut log, _) = sessions.open("parent", Options::of_session(START_MS)).unwrap();
+                    if what == "appended" {
+                        append(&mut log, 100, START_MS, "note", "{}");
+                        log.close();
+                    } else {
+                        open = Some(log);
+                    }
+                }
+            }
+            true
+        };
+        let now_ms = START_MS + 20 * DAY_MS;
+        let done = Keeper::default().round(state.path(), rules, now_ms, &mut meanwhile);
+        let deleted = if what == "nothing" { 2 } else { 0 };
+        assert_eq!(done, Round { deleted, ..Round::default() }, "{what}");
+        assert_eq!(left(&sessions, &["parent", "child"]).len(), 2 - deleted, "{what}");
+    }
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use herdbook_engine::record::Record;
 use herdbook_engine::{HookDelivery, Input, Shown, aged};
-use herdbook_events::Origin;
+use herdbook_events::{Origin, Told};
+
 use herdbook_redact::Redactor;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -26,13 +27,7 @@ pub fn age(herd: &Herd, shown: &Shown) -> Vec<Record> {
 
 /// What a live engine shows now.
 pub fn shown(herd: &Herd) -> Shown {
-    let mut shown = Shown::default();
-    for view in herd.engine.sessions() {
-        shown.sessions.insert(view.key);
-        shown.sessions.extend(view.linked);
-        shown.panes.extend(view.pane);
-    }
-    shown
+    herd.engine.shown()
 }
 
 fn natives(journal: &[Record]) -> Vec<Value> {
@@ -102,4 +97,17 @@ fn posted_and_unreadable_records_lose_their_texts_too() {
     let journal = age(&herd, &Shown::default());
     assert_eq!(text(&journal).matches("the plan").count(), 0, "{}", text(&journal));
     assert_eq!(text(&age(&herd, &shown(&herd))).matches("the plan").count(), 4);
+}
+
+#[test]
+fn what_a_session_shows_of_a_child_in_a_session_of_its_own_stays() {
+    let mut herd = Herd::new();
+    herd.claude("1", "UserPromptSubmit", r#""prompt":"x""#);
+    herd.told("2", false, None, Told::ChildOf { parent: "1".into() });
+    let tool = r#""tool_name":"Bash","tool_input":{"command":"make"}"#;
+    herd.claude("2", "PermissionRequest", tool);
+    let message =
+        |herd: &Herd| herd.engine.sessions().into_iter().map(|view| view.message).collect::<Vec<_>>();
+    assert_eq!(message(&herd), ["Tool: Bash | Command: make"]);
+    assert_eq!(message(&herd.folded(age(&herd, &shown(&herd)))), ["Tool: Bash | Command: make"]);
 }

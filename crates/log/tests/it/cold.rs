@@ -171,6 +171,21 @@ fn a_crash_at_any_step_of_compressing_leaves_all_lines() {
 }
 
 #[test]
+fn a_full_disk_is_not_made_fuller() {
+    for room in [0, 1, 100, 200] {
+        let disk = disk_with(6);
+        disk.set(|faults| faults.room = Some(room));
+        let storage: Arc<dyn Storage> = Arc::new(disk.clone());
+        assert!(matches!(compress_in(&storage), Err(ClosedLogError::Io { .. })), "{room}");
+        assert!(matches!(rewrite_in(&storage, &mut marked), Err(ClosedLogError::Io { .. })), "{room}");
+        let half: Vec<String> = disk.names().into_iter().filter(|name| name.ends_with(".tmp")).collect();
+        assert_eq!(half, Vec::<String>::new(), "{room}");
+        disk.set(|faults| faults.room = None);
+        assert_eq!(payloads(storage).len(), 6);
+    }
+}
+
+#[test]
 fn a_stale_compressed_copy_is_made_anew() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("log");
@@ -345,9 +360,11 @@ fn the_segment_that_is_written_to_is_never_rewritten() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("log");
     log_in(&dir, 9);
+    // A new segment was made, and the writer that was to go on in it was killed: the next one goes on behind line 9.
+    std::fs::File::create_new(dir.join("0000000010.jsonl")).unwrap();
     let mut asked = Vec::new();
     let mut wanted = |segment: &herdbook_log::ClosedSegment| {
-        asked.push((segment.last_seq, segment.last_ts_ms));
+        asked.push((segment.last_seq, segment.newest_ts_ms));
         true
     };
     let mut all = |_: &OldLine<'_>| Some("{}".to_owned());

@@ -8,6 +8,7 @@
     reason = "a helper that fails fails its test, and says with what"
 )]
 
+mod aftercare;
 mod basics;
 mod cold;
 mod damage;

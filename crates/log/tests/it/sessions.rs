@@ -4,13 +4,16 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use herdbook_log::{
-    Ack, AppendError, Durability, Expected, NewRecord, OpenError, Options, Reader, SessionLog, Sessions,
+    Ack, AppendError, Durability, Expected, Misplaced, NewRecord, OpenError, Options, Reader, SessionLog,
+    Sessions,
 };
 
+use crate::disk::Disk;
 use crate::support::{NOW_MS, padded_record, read_all, record, seqs, until};
 
 fn open(sessions: &Sessions, key: &str) -> SessionLog {
@@ -163,6 +166,73 @@ fn ids_of_all_segments_are_known_however_many_there_are() {
     assert_eq!(log.place(&[record(20_002)], Expected::After(20_001)).unwrap().duplicates, []);
 }
 
+#[test]
+fn what_was_placed_behind_a_refused_append_is_refused_too() {
+    let disk = Disk::new();
+    let sessions = Sessions::new("unused".as_ref());
+    let storage = Some(Arc::new(disk.clone()) as Arc<dyn herdbook_log::Storage>);
+    let again = || Options { storage: storage.clone(), ..Options::of_session(NOW_MS) };
+    let mut log = sessions.open("s-1", again()).unwrap().0;
+    append(&mut log, vec![record(1)]).unwrap();
+    // The writer is held inside an answer, so that it takes one of the next two after the other: both are long.
+    let (release, held) = channel::<()>();
+    let (inside, entered) = channel();
+    log.append(Vec::new(), Durability::Written, move |_| {
+        let _ = inside.send(());
+        let _ = held.recv();
+    });
+    entered.recv().unwrap();
+    disk.set(|faults| faults.panicking_writes = 1);
+    let (sender, answers) = channel();
+    for (number, seq) in [(2, 2), (3, 3)] {
+        let records = vec![padded_record(number, 1 << 20)];
+        assert_eq!(log.place(&records, Expected::After(seq - 1)).unwrap().seqs, [seq]);
+        let sender = sender.clone();
+        log.append(records, Durability::Written, move |answer| drop(sender.send(answer)));
+    }
+    release.send(()).unwrap();
+    assert_eq!(answers.recv().unwrap(), Err(AppendError::Panicked));
+    assert_eq!(answers.recv().unwrap(), Err(AppendError::Moved { next_seq: 2 }));
+    log.close();
+    let (mut log, opened) = sessions.open("s-1", again()).unwrap();
+    assert_eq!(opened.last_seq, 1);
+    assert_eq!(append(&mut log, vec![record(4)]).unwrap().first_seq, 2);
+}
+
+#[test]
+fn a_part_that_is_there_is_gone_on_with_only_where_nothing_else_came_behind_it() {
+    let state = tempfile::tempdir().unwrap();
+    let sessions = Sessions::new(state.path());
+    let mut log = open(&sessions, "s-1");
+    append(&mut log, vec![record(1), record(2)]).unwrap();
+    let both = [record(2), record(4)];
+    assert_eq!(log.place(&both, Expected::After(1)).unwrap().seqs, [2, 3]);
+    append(&mut log, vec![record(3)]).unwrap();
+    assert_eq!(log.place(&both, Expected::After(1)), Err(Misplaced::WrongSeq { last_seq: 3 }));
+    assert_eq!(log.place(&both, Expected::Any).unwrap().seqs, [2, 4]);
+    assert_eq!(log.place(&[record(9)], Expected::After(u64::MAX)), Err(Misplaced::WrongSeq { last_seq: 3 }));
+}
+
+#[test]
+fn ids_that_cannot_be_read_are_not_taken_for_new_ones() {
+    let state = tempfile::tempdir().unwrap();
+    let sessions = Sessions::new(state.path());
+    let mut log = open(&sessions, "s-1");
+    append(&mut log, (1..=3).map(record).collect()).unwrap();
+    log.close();
+    drop(log);
+    let mut log = open(&sessions, "s-1");
+    append(&mut log, vec![record(4)]).unwrap();
+    // Nothing of the file can be opened, as when there are too many open files.
+    let segment = log.folder().join("0000000001.jsonl");
+    let aside = log.folder().join("aside");
+    fs::rename(&segment, &aside).unwrap();
+    let refused = log.place(&[record(2)], Expected::Any).unwrap_err();
+    assert_eq!(refused, Misplaced::Unread("0 of its 3 lines could be read".to_owned()));
+    fs::rename(&aside, &segment).unwrap();
+    assert_eq!(log.place(&[record(2), record(4)], Expected::Any).unwrap().duplicates, [0, 1]);
+}
+
 /// Takes all room there is on the disk of a folder; gives it back when it is dropped.
 struct Ballast(PathBuf);
 
@@ -250,7 +320,7 @@ fn on_a_small_disk(disk: &Path) {
 
 #[test]
 fn ids_that_are_not_in_the_file_yet_are_known() {
-    let disk = crate::disk::Disk::new();
+    let disk = Disk::new();
     let options = crate::session_damage::on(&disk, "s-1");
     let (mut log, _) = Sessions::new("unused".as_ref()).open("s-1", options).unwrap();
     append(&mut log, vec![record(1)]).unwrap();

@@ -129,6 +129,9 @@ impl Report<'_> {
                 DamageKind::Unreadable(reason) => format!("cannot be read: {reason}"),
                 DamageKind::Malformed => "is missing or does not stand at the end of the line".to_owned(),
                 DamageKind::WrongCrc => "does not fit: this line, or one before it, was changed".to_owned(),
+                DamageKind::Lost { to } => {
+                    format!("is missing: the index says that the lines up to seq {to} were written")
+                }
                 _ => "cannot be checked: the lines around it are missing or damaged".to_owned(),
             };
             let shown =

@@ -11,6 +11,9 @@ use crate::error::Problem;
 /// How much is read at once, in bytes: more leaves the cache of the processor before it is looked at.
 const CHUNK_BYTES: usize = 256 << 10;
 
+/// How compressed files begin, and what unpacks them: gzip (RFC 1952), zstd (RFC 8878).
+const PACKED: [(&[u8], &str); 2] = [(b"\x1f\x8b", "gzip -dc"), (b"\x28\xb5\x2f\xfd", "zstd -dc")];
+
 /// One line of a file.
 #[derive(Debug)]
 pub struct FileLine<'a> {
@@ -48,6 +51,9 @@ impl LogFile {
     /// # Errors
     /// The file cannot be read, or the line is longer than a line may be.
     pub fn next(&mut self) -> Result<Option<FileLine<'_>>, Problem> {
+        if self.number == 0 && self.end == 0 {
+            self.refuse_packed()?;
+        }
         let mut looked_at = self.start;
         let (from, to, is_ended) = loop {
             if let Some(at) = memchr::memchr(b'\n', &self.buffer[looked_at..self.end]) {
@@ -65,6 +71,15 @@ impl LogFile {
         self.number += 1;
         self.start = to + usize::from(is_ended);
         Ok(Some(FileLine { number: self.number, bytes: &self.buffer[from..to], is_ended }))
+    }
+
+    /// Reads the beginning of the file, and says what to do with a compressed one.
+    fn refuse_packed(&mut self) -> Result<(), Problem> {
+        while self.end < 4 && self.fill().map_err(|source| unread(&self.path, source))? > 0 {}
+        match PACKED.iter().find(|(magic, _)| self.buffer[..self.end].starts_with(magic)) {
+            Some((_, tool)) => Err(Problem::Packed { path: self.path.clone(), tool }),
+            None => Ok(()),
+        }
     }
 
     /// Reads more behind what is left, which moves to the front.

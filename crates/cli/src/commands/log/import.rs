@@ -50,8 +50,9 @@ enum Profile {
 
 const EXAMPLES: &str = "\
 Examples:
-  herdbook log import run.jsonl --as run-1             its log is read by that key from now on
-  herdbook log export run-1 --profile khaelor > back   what was imported, byte for byte";
+  herdbook log import run.jsonl                        under the key that its lines name, demo-0001
+  herdbook log export demo-0001 --profile khaelor      what was imported, byte for byte
+  herdbook log import run.jsonl --as run-1             under another key, which its lines then name";
 
 /// How many records, and about how many bytes, are appended at once.
 const BATCH_RECORDS: usize = 512;

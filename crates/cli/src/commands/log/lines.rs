@@ -22,6 +22,8 @@ pub struct LogLines {
     reader: Reader,
     line: Option<Line>,
     damage: Rc<RefCell<Vec<Damage>>>,
+    /// The last seq that was synced when the reading began; 0 once it was looked for.
+    promised: u64,
 }
 
 impl Lines {
@@ -36,7 +38,8 @@ impl Lines {
     /// Reads on from where a reader is.
     pub fn of_log(reader: Reader) -> (Lines, Seal) {
         let damage = Rc::new(RefCell::new(Vec::new()));
-        let lines = LogLines { reader, line: None, damage: Rc::clone(&damage) };
+        let promised = reader.promised();
+        let lines = LogLines { reader, line: None, damage: Rc::clone(&damage), promised };
         (Lines::Log(Box::new(lines)), Seal::Log { damage, is_sealed: false })
     }
 
@@ -56,7 +59,12 @@ impl Lines {
 impl LogLines {
     fn next(&mut self) -> Option<FileLine<'_>> {
         loop {
-            match self.reader.next()? {
+            let Some(next) = self.reader.next() else {
+                let lost = self.reader.lost(std::mem::take(&mut self.promised));
+                self.damage.borrow_mut().extend(lost);
+                return None;
+            };
+            match next {
                 Ok(line) => {
                     let line = self.line.insert(line);
                     let bytes = line.raw.as_bytes();

@@ -1,6 +1,6 @@
 //! The sessions that have a log.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use herdbook_events::catalog::Members;
 use herdbook_log::{Glance, Reader, Sessions, glance};
@@ -17,8 +17,12 @@ use crate::text::age;
 /// Columns between two columns of the table.
 const GAP: usize = 2;
 
-/// Most columns that a key takes where somebody reads along.
+/// Most columns that a key takes where somebody reads along, and fewest on a narrow terminal.
 const KEY_COLUMNS: usize = 40;
+const LEAST_KEY_COLUMNS: usize = 10;
+
+/// Columns behind the key up to the state, which is to be seen on a narrow terminal, too.
+const STATE_COLUMNS: usize = 30;
 
 /// One log, for scripts.
 #[derive(Debug, Serialize)]
@@ -88,8 +92,7 @@ fn row(sessions: &Sessions, folder: PathBuf, whole: bool) -> Option<Row> {
     let title = found.first.as_deref().and_then(title_of);
     // A folder under another name than its session's is found by nobody.
     let is_misplaced = found.session_id.as_ref().is_some_and(|key| sessions.folder(key) != folder);
-    let is_damaged =
-        found.is_damaged || is_misplaced || (whole && Reader::open(&folder).any(|line| line.is_err()));
+    let is_damaged = found.is_damaged || is_misplaced || (whole && is_damaged_within(&folder));
     let state = match (is_damaged, found.is_open) {
         (true, _) => State::Damaged,
         (false, true) => State::Open,
@@ -97,6 +100,12 @@ fn row(sessions: &Sessions, folder: PathBuf, whole: bool) -> Option<Row> {
     };
     let Glance { session_id, last_seq, last_ts_ms: last_at, bytes, .. } = found;
     Some(Row { session_id, title, last_seq, last_at, bytes, state, folder })
+}
+
+fn is_damaged_within(folder: &Path) -> bool {
+    let mut reader = Reader::open(folder);
+    let promised = reader.promised();
+    reader.any(|line| line.is_err()) || reader.lost(promised).is_some()
 }
 
 /// The title that a log begins with.
@@ -112,6 +121,8 @@ fn print(logs: &[Row], context: &mut Context<'_>) -> Result<(), Problem> {
     let header =
         ["SESSION", "SEQ", "LAST", "SIZE", "STATE", "TITLE"].map(|name| Line::new().styled(name, Style::Dim));
     let mut table = vec![header];
+    let room = context.printer.width().map_or(KEY_COLUMNS, |width| width.saturating_sub(STATE_COLUMNS));
+    let key_columns = room.clamp(LEAST_KEY_COLUMNS, KEY_COLUMNS);
     for log in logs {
         let folder = log.folder.file_name().unwrap_or_default().to_string_lossy();
         let key = match &log.session_id {
@@ -125,7 +136,7 @@ fn print(logs: &[Row], context: &mut Context<'_>) -> Result<(), Problem> {
         };
         let plain = |text: &str| Line::new().text(text, Style::Plain);
         table.push([
-            if context.printer.is_read() { key.cut(KEY_COLUMNS) } else { key },
+            if context.printer.is_read() { key.cut(key_columns) } else { key },
             plain(&log.last_seq.to_string()),
             plain(&age(now.saturating_sub(log.last_at))),
             plain(&size(log.bytes)),

@@ -10,7 +10,7 @@ use crate::commands::Context;
 use crate::error::{Problem, whole};
 use crate::exit::Exit;
 use crate::printer::{Line, Printer, Style};
-use crate::text::counted;
+use crate::text::{counted, shell_word};
 
 /// Mend a damaged session log
 ///
@@ -90,8 +90,9 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
         }
         None => {
             let words = format!(
-                "no copy has all that is damaged: `herdbook log repair {name} --new KEY` goes on under another key, \
-                 from seq {to}"
+                "no compressed copy has what is damaged: `herdbook log repair {} --new KEY` goes on under another \
+                 key, behind seq {to}",
+                shell_word(&name)
             );
             printer.say(&Line::new().text(&words, Style::Plain));
             Ok(Exit::Failed)

@@ -73,6 +73,9 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
         pager.finish(context.printer);
     }
     let (bad, lines) = shown?;
+    if lines == 0 && bad == 0 {
+        context.printer.say(&Line::new().own("there is no event in it"));
+    }
     if bad > 0 { Err(Problem::BadLog { bad, lines }) } else { Ok(Exit::Ok) }
 }
 

@@ -37,8 +37,16 @@ impl Target {
             Some(Target::Folder { name: key.to_owned(), path: folder })
         };
         if word.is_dir() {
-            let name = word.to_string_lossy().into_owned();
-            return Ok(by_key(text).unwrap_or(Target::Folder { name, path: word.to_owned() }));
+            if let Some(found) = by_key(text) {
+                return Ok(found);
+            }
+            let (name, path) = (word.to_string_lossy().into_owned(), word.to_owned());
+            let is_empty = glance(word).is_ok_and(|found| found.first.is_none() && !found.is_damaged);
+            return if is_empty {
+                Err(Problem::NoSegments { path })
+            } else {
+                Ok(Target::Folder { name, path })
+            };
         }
         if word.exists() {
             return Ok(Target::File(word.to_owned()));
@@ -132,7 +140,7 @@ fn named<'a>(keys: &'a [String], word: &str) -> Named<'a> {
     }
 }
 
-/// Keys that a word was perhaps meant for: they hold it, it holds them, or a third of its letters is wrong at most.
+/// Keys that a word was perhaps meant for: they hold it, it holds them, or a third of its letters, rounded up, is wrong at most.
 fn near(keys: &[String], word: &str) -> Vec<String> {
     let word = word.to_lowercase();
     let mut near: Vec<(usize, &String)> = keys
@@ -140,7 +148,7 @@ fn near(keys: &[String], word: &str) -> Vec<String> {
         .filter_map(|key| {
             let lower = key.to_lowercase();
             let wrong = edits(&word, &lower);
-            let allowed = (word.chars().count() / 3).max(1);
+            let allowed = word.chars().count().div_ceil(3);
             let is_part = word.len() > 2 && (lower.contains(&word) || word.contains(&lower));
             (wrong <= allowed || is_part).then_some((wrong, key))
         })
@@ -181,7 +189,7 @@ mod tests {
     #[test]
     fn a_mistyped_key_is_told_its_neighbours() {
         let keys = ["build-1", "build-12", "docs", "nightly-docs-2"].map(str::to_owned);
-        assert_eq!(near(&keys, "biuld-1"), ["build-1"]);
+        assert_eq!(near(&keys, "biuld-1"), ["build-1", "build-12"]);
         assert_eq!(near(&keys, "Docs"), ["docs", "nightly-docs-2"]);
         assert_eq!(near(&keys, "x"), [""; 0]);
         assert_eq!(near(&keys, "the-build-12"), ["build-12", "build-1"]);

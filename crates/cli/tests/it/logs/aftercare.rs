@@ -75,8 +75,8 @@ fn without_a_copy_a_session_goes_on_under_a_new_key() {
     let before = fs::read(folder.join(SEGMENT)).unwrap();
     let line = "0000000001.jsonl line 6 (seq 6): the checksum does not fit\n";
     let ran = env.run(&["log", "repair", KEY]);
-    let hint = "no copy has all that is damaged: `herdbook log repair tea-timer --new KEY` goes on under another key, \
-                from seq 5\n";
+    let hint = "no compressed copy has what is damaged: `herdbook log repair tea-timer --new KEY` goes on under another key, \
+                behind seq 5\n";
     assert_eq!(said(&ran), (1, line, hint));
     let ran = env.run(&["log", "repair", KEY, "--dry-run", "--new", "tea-2"]);
     let words = format!("{line}tea-2 would begin with the events of tea-timer up to seq 5\n");

@@ -132,9 +132,9 @@ fn what_is_no_log_is_refused_whole_by_its_line() {
     assert!(wrong(&sings).contains("line 4 (seq 4): the checksum does not fit"), "{}", wrong(&sings));
     let missing: String =
         UNSEALED.split_inclusive('\n').filter(|line| !line.contains("\"seq\":4,")).collect();
-    assert!(wrong(&missing).starts_with("error: line 4, seq 5: error E4: seq: "), "{}", wrong(&missing));
+    assert!(wrong(&missing).starts_with("error: line 4, seq 5, E4: seq: "), "{}", wrong(&missing));
     let unknown = UNSEALED.replace("user.message-created", "user.sighed");
-    assert!(wrong(&unknown).contains("error E7: type: "), "{}", wrong(&unknown));
+    assert!(wrong(&unknown).contains("E7: type: "), "{}", wrong(&unknown));
     assert!(wrong(&unknown).contains("error: nothing was imported: "), "{}", wrong(&unknown));
     let fifth = UNSEALED.replace("\"seq\":", "\"seq\":1");
     assert!(wrong(&fifth).contains("E4"), "{}", wrong(&fifth));
@@ -150,7 +150,7 @@ fn breaches_of_other_rules_are_told_and_imported() {
     let third = UNSEALED.replace("\"attempt\":1", "\"attempt\":2");
     let ran = import(&env, &third, &[]);
     assert_eq!(ran.code, 0);
-    assert!(ran.stderr.starts_with("warning: line 6, seq 6: error V1: "), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("warning: line 6, seq 6, V1: "), "{}", ran.stderr);
     assert_eq!(export(&env, "tea-timer"), third);
 }
 

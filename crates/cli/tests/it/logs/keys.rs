@@ -182,3 +182,58 @@ fn an_unknown_key_is_told_its_neighbours() {
     assert_eq!(ran.code, 4);
     assert!(ran.stderr.starts_with("error: 'tea' could be tea-timer, tea-timer-2\n"), "{}", ran.stderr);
 }
+
+#[test]
+fn a_lost_end_is_told_by_every_command_that_reads_it() {
+    let env = with_log();
+    let path = segment(&env);
+    let text = std::fs::read(&path).unwrap();
+    let last = memchr::memrchr(b'\n', &text[..text.len() - 1]).unwrap();
+    std::fs::File::create(&path).unwrap().write_all(&text[..=last]).unwrap();
+    let lost = "0000000001.jsonl line 8 (seq 8): this record was kept and is lost";
+    for words in [
+        &["show", KEY][..],
+        &["ls", KEY],
+        &["tail", KEY],
+        &["replay", KEY],
+        &["replay", KEY, "--as", "messages"],
+        &["export", KEY, "--profile", "khaelor"],
+        &["repair", KEY],
+    ] {
+        let ran = env.run(&[&["log"], words].concat());
+        assert_eq!(ran.code, 1, "{words:?}");
+        assert!(
+            format!("{}{}", ran.stdout, ran.stderr).contains(lost),
+            "{words:?}: {}{}",
+            ran.stdout,
+            ran.stderr
+        );
+    }
+    let ran = env.run(&["log", "check", KEY]);
+    assert!(ran.stdout.contains("seq 8: error crc: crc: is missing: the index says"), "{}", ran.stdout);
+    assert!(env.run(&["log"]).stdout.contains("damaged"));
+    assert_eq!(env.run(&["log", "repair", KEY, "--new", "tea 2"]).code, 0);
+    assert_eq!(env.run(&["log", "check", "tea 2"]).code, 0);
+}
+
+#[test]
+fn what_cannot_be_a_log_is_told_with_what_to_do() {
+    let env = TestEnv::new();
+    std::fs::create_dir(env.path().join("empty")).unwrap();
+    std::fs::File::create(env.path().join("empty/notes.jsonl")).unwrap().write_all(b"{}\n").unwrap();
+    let ran = env.run(&["log", "ls", "./empty"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.stderr.starts_with("error: there is no log in the folder ./empty\nhint: "), "{}", ran.stderr);
+    for (bytes, tool) in [(&b"\x1f\x8b\x08\n\0\n"[..], "gzip -dc"), (b"\x28\xb5\x2f\xfd", "zstd -dc")] {
+        std::fs::File::create(env.path().join("a b")).unwrap().write_all(bytes).unwrap();
+        for words in [&["ls"][..], &["show"], &["check"], &["import"]] {
+            let ran = env.run(&[&["log"], words, &["./a b"]].concat());
+            let hint =
+                format!("error: ./a b is compressed\nhint: unpack it first: `{tool} './a b' > log.jsonl`\n");
+            assert_eq!((ran.code, ran.stderr), (1, hint), "{words:?}");
+        }
+    }
+    std::fs::File::create(env.path().join("nothing")).unwrap();
+    let ran = env.run(&["log", "show", "./nothing"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, "there is no event in it\n"));
+}

@@ -111,7 +111,9 @@ impl Told<'_> {
         };
         *count += 1;
         if *count <= SHOWN {
-            let words = format!(" line {number}, {finding}");
+            let Finding { rule, seq, field, message, .. } = finding;
+            let colon = if field.is_empty() { "" } else { ": " };
+            let words = format!(" line {number}, seq {seq}, {}: {field}{colon}{message}", rule.as_str());
             self.printer.say(&Line::new().styled(word, style).text(&words, Style::Plain));
         }
     }
