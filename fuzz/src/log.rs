@@ -2,8 +2,9 @@
 //!
 //! The input is a log as text. A line `# 0000000004.jsonl` begins another segment. Where a line ends in
 //! `"crc":"........"}`, the right checksum is put in, so that a mutation reaches what lies behind it; any other checksum
-//! stays as it is. A last line `! KIND A B …` then changes the sealed text: see [`damage`].
+//! stays as it is. The first line of another segment continues the one with the seq before its name. A last line `! KIND A B …` then changes the sealed text: see [`damage`].
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
@@ -18,6 +19,8 @@ const NOW_MS: u64 = 1_767_225_603_000;
 const FIRST_SEGMENT: &str = "0000000001.jsonl";
 /// What no line of a log continues.
 const NOBODYS: u32 = 1;
+/// A line without a line feed doubles when it is repeated: more changes than these could make a log of many MB.
+const MAX_CHANGES: usize = 8;
 const UNSEALED: &[u8] = b",\"crc\":\"........\"}";
 
 /// The input is a log, as the module says.
@@ -149,7 +152,7 @@ fn session(folder: &Folder, segments: &[(String, Vec<u8>)], before: &[Line], is_
         Err(error) => panic!("a session's log opens or is refused for what it is: {error}"),
     };
     assert_eq!(opened.damage, [], "a damaged log is refused");
-    let named = segments.iter().filter_map(|(name, _)| name.strip_suffix(".jsonl")?.parse::<u64>().ok());
+    let named = segments.iter().filter_map(|(name, _)| first_seq(name));
     assert!(
         named.max().is_none_or(|named| named <= opened.last_seq + 1),
         "a segment's name proves what was there"
@@ -198,11 +201,12 @@ fn options() -> Options {
 fn sealed(bytes: &[u8], damage: &[Damage]) {
     let Some(whole) = bytes.strip_suffix(b"\n") else { return };
     let mut seals = Seals::new(FIRST_SEGMENT);
-    let mut found = Vec::new();
+    let mut found: Vec<Damage> = Vec::new();
     for line in whole.split(|byte| *byte == b'\n') {
         found.extend(seals.push(line));
         // Where the first line has no checksum, or is not that of seq 1, a file is taken for another thing.
-        if !seals.is_sealed() || Head::read(line).is_some_and(|head| head.seq > 1 && found.is_empty()) {
+        let is_line = found.iter().all(|place| matches!(place.kind, DamageKind::NewerVersion(_)));
+        if !seals.is_sealed() || Head::read(line).is_some_and(|head| head.seq > 1 && is_line) {
             return;
         }
         break;
@@ -248,9 +252,16 @@ fn segments(data: &[u8]) -> Vec<(String, Vec<u8>)> {
     };
     let mut segments = vec![(FIRST_SEGMENT.to_owned(), Vec::new())];
     let mut previous = None;
+    let mut crcs = HashMap::new();
     for line in data.split_inclusive(|byte| *byte == b'\n') {
         if let Some(name) = segment_name(line) {
             if segments.iter().all(|(other, _)| *other != name) {
+                let before = first_seq(&name).and_then(|seq| seq.checked_sub(1));
+                match before.map(|seq| (seq, crcs.get(&seq))) {
+                    Some((_, Some(crc))) => previous = Some(*crc),
+                    Some((0, None)) => previous = None,
+                    _ => {}
+                }
                 segments.push((name, Vec::new()));
             }
             continue;
@@ -261,6 +272,9 @@ fn segments(data: &[u8]) -> Vec<(String, Vec<u8>)> {
             Some(body) => {
                 let crc = crc32c::crc32c_append(previous.unwrap_or_else(|| first_crc(body)), body);
                 previous = Some(crc);
+                if let Some(head) = Head::read(body) {
+                    crcs.insert(head.seq, crc);
+                }
                 bytes.extend_from_slice(body);
                 bytes.extend_from_slice(format!(",\"crc\":\"{crc:08x}\"}}").as_bytes());
             }
@@ -268,7 +282,7 @@ fn segments(data: &[u8]) -> Vec<(String, Vec<u8>)> {
         }
         bytes.extend_from_slice(end);
     }
-    for change in changes.chunks_exact(3) {
+    for change in changes.chunks_exact(3).take(MAX_CHANGES) {
         for (_, bytes) in &mut segments {
             damage(bytes, change[0], usize::from(change[1]), usize::from(change[2]));
         }
@@ -287,8 +301,18 @@ fn first_crc(line: &[u8]) -> u32 {
 
 fn segment_name(line: &[u8]) -> Option<String> {
     let name = std::str::from_utf8(line.strip_prefix(b"# ")?).ok()?.trim_end();
-    let digits = name.strip_suffix(".jsonl")?;
-    (digits.len() == 10 && digits.bytes().all(|byte| byte.is_ascii_digit())).then(|| name.to_owned())
+    let stem = name.strip_suffix(".jsonl")?;
+    let digits = stem.split_once('-').map_or(stem, |(digits, _)| digits);
+    let is_name = stem.len() <= 12 && digits.len() == 10 && first_seq(name).is_some();
+    (is_name && !stem.contains(['/', '\0'])).then(|| name.to_owned())
+}
+
+/// The seq for which a segment was made.
+fn first_seq(name: &str) -> Option<u64> {
+    let stem = name.strip_suffix(".jsonl")?;
+    let (digits, copy) = stem.split_once('-').unwrap_or((stem, "2"));
+    let is_copy = copy.parse::<u32>().is_ok_and(|number| number > 1 && number.to_string() == copy);
+    digits.parse().ok().filter(|seq| *seq > 0 && is_copy && !digits.starts_with('+'))
 }
 
 /// Changes sealed text: `-` takes line A out, `+` repeats it behind line B, `x` swaps A and B, `|` cuts at the byte

@@ -114,6 +114,13 @@ mod tests {
     }
 
     #[test]
+    fn a_first_line_of_a_newer_version_is_believed_as_any_other() {
+        let text = String::from_utf8(lines(2)[1].clone()).unwrap();
+        let newer = text.replacen("{\"v\":1", "{\"v\":2", 1).into_bytes();
+        assert_eq!(damage(&[newer]), [(1, 2, DamageKind::NewerVersion(2))]);
+    }
+
+    #[test]
     fn a_changed_byte_is_named_at_its_line() {
         for at in 0..5 {
             let mut lines = lines(5);

@@ -18,7 +18,7 @@ use crate::index::{Entry, IndexWriter};
 use crate::line::NewRecord;
 use crate::queue::{Job, Queue, Reply, SyncDone, SyncedTo};
 use crate::recover::Recovered;
-use crate::segment::SegmentName;
+use crate::segment::{SegmentName, segments_of};
 use crate::storage::{LogFile, Storage, append_all};
 use crate::store::{Ack, AppendError, Durability, GapRecord, Lost, OnDamage, Options};
 use crate::syncer::{Syncer, sync};
@@ -408,7 +408,10 @@ impl Writer {
         let made = match self.fresh.take().filter(|(name, _)| name.first_seq == first_seq) {
             Some(fresh) => fresh,
             None => {
-                let mut name = SegmentName { first_seq, copy: 1 };
+                // Behind all that are there, of which the first may be gone: segments are read in the order of their names.
+                let names = segments_of(&self.storage.list()?);
+                let same = names.iter().rfind(|name| name.first_seq == first_seq);
+                let mut name = SegmentName { first_seq, copy: 1 + same.map_or(0, |name| name.copy) };
                 loop {
                     match self.storage.create(&name.file_name()) {
                         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => name.copy += 1,

@@ -464,3 +464,17 @@ fn a_segment_that_begins_before_a_bad_line_continues_the_line_before_that() {
     disk.put("0000000003.jsonl", &lines[2..4].concat());
     assert_eq!(seqs(&read(&disk).0), [1, 2, 3, 4]);
 }
+
+/// Found by fuzzing: the new segment took the name of a removed one, and came before what was there.
+#[test]
+fn what_is_appended_behind_a_copy_of_a_segment_that_is_gone_is_read() {
+    let log = log_of("journal");
+    let disk = Disk::with_segment(&lines_of(&log)[..2].concat());
+    disk.put("0000000003-2.jsonl", b"damaged\n{}\n");
+    disk.set(|faults| faults.failing_cuts = 1);
+    let (store, opened) = open(&disk);
+    assert_eq!(opened.last_seq, 2);
+    answer(&send(&store, vec![short_record(3)], Durability::Synced)).unwrap();
+    assert_eq!(store.close().segment.as_deref(), Some("0000000003-3.jsonl"));
+    assert_eq!(seqs(&read(&disk).0), [1, 2, 3]);
+}
