@@ -4,14 +4,15 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use herdbook_log::{
-    ClosedLogError, DamageKind, Durability, OldLine, OpenError, Options, Reader, Storage, Store, compress,
-    compress_in, rewrite, rewrite_closed, rewrite_in,
+    ClosedLogError, DamageKind, Durability, OldLine, OpenError, Options, Reader, Sessions, Storage, Store,
+    compress, compress_in, rewrite, rewrite_closed, rewrite_in,
 };
 
 use crate::disk::{Disk, Random};
-use crate::support::{NOW_MS, append, padded_record, read_all, seqs};
+use crate::support::{NOW_MS, append, padded_record, read_all, record, seqs};
 
 fn session_options() -> Options {
     Options { session_id: "journal".to_owned(), ..Options::of_session(NOW_MS) }
@@ -423,4 +424,92 @@ fn whatever_is_done_to_a_compressed_file_no_wrong_line_is_read() {
         }
     }
     assert!(silent < 400, "{silent} changes were not noticed");
+}
+
+/// How often the session is opened.
+const ROUNDS: u64 = 40;
+
+/// Says that it is over when it is dropped, also by a thread that fails.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Reads what there is more; each line has to be the next one.
+fn read_next(reader: &mut Reader, last_seq: &mut u64) {
+    for item in reader {
+        let line = item.unwrap_or_else(|damage| panic!("after seq {last_seq}: {damage:?}"));
+        assert_eq!(line.seq, *last_seq + 1);
+        *last_seq = line.seq;
+    }
+}
+
+#[test]
+fn readers_reach_the_end_while_a_session_is_opened_and_compressed_again_and_again() {
+    let state = tempfile::tempdir().unwrap();
+    let sessions = Sessions::new(state.path());
+    let folder = sessions.folder("s-1");
+    let (over, written) = (AtomicBool::new(false), AtomicU64::new(0));
+    let (over, written, folder) = (&over, &written, &folder);
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let _over = Over(over);
+            let mut seq = 0;
+            for _ in 0..ROUNDS {
+                let mut log = loop {
+                    assert!(!over.load(Ordering::SeqCst), "another thread failed");
+                    match sessions.open("s-1", session_options()) {
+                        Ok((log, opened)) => {
+                            assert_eq!((opened.last_seq, opened.torn), (seq, vec![]));
+                            break log;
+                        }
+                        Err(OpenError::Locked { .. }) => std::thread::yield_now(),
+                        Err(error) => panic!("after seq {seq}: {error:?}"),
+                    }
+                };
+                for _ in 0..3 {
+                    let (sender, answer) = std::sync::mpsc::channel();
+                    log.append(vec![record(seq + 1)], Durability::Written, move |done| {
+                        drop(sender.send(done))
+                    });
+                    answer.recv().unwrap().unwrap();
+                    seq += 1;
+                    written.store(seq, Ordering::SeqCst);
+                }
+                log.close();
+            }
+        });
+        scope.spawn(move || {
+            let _over = Over(over);
+            while !over.load(Ordering::SeqCst) {
+                match compress(folder, NOW_MS) {
+                    Ok(_) | Err(ClosedLogError::Open { .. }) => {}
+                    // Its folder is not made yet.
+                    Err(ClosedLogError::Io { .. }) if written.load(Ordering::SeqCst) == 0 => {}
+                    Err(error) => panic!("{error:?}"),
+                }
+                std::thread::yield_now();
+            }
+        });
+        scope.spawn(move || {
+            let _over = Over(over);
+            let mut follower = Reader::open(folder);
+            let mut followed = 0;
+            loop {
+                let is_over = over.load(Ordering::SeqCst);
+                let least = written.load(Ordering::SeqCst);
+                let mut all = 0;
+                read_next(&mut Reader::open(folder), &mut all);
+                read_next(&mut follower, &mut followed);
+                assert!(all >= least && followed >= least, "{all} and {followed} of {least}");
+                if is_over {
+                    break;
+                }
+            }
+        });
+    });
+    assert_eq!(seqs(&read_all(&mut Reader::open(folder)).0), (1..=3 * ROUNDS).collect::<Vec<u64>>());
 }
