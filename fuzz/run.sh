@@ -5,6 +5,8 @@
 #   fuzz/run.sh --minimise TARGET        writes the corpus anew: what covers all that was ever found, and no more
 #   fuzz/run.sh --list
 #
+# FUZZ_SEED=N makes a run that can be had again, as the gate's is; without it each run goes another way.
+#
 # What was found stays in target/fuzz/found/TARGET, an input that fails in target/fuzz/failed-TARGET-…; the exit code is
 # then 1. Run the program on such a file to see it fail again.
 set -euo pipefail
@@ -29,7 +31,7 @@ build() {
 fuzz() {
   local found=$target_dir/found/$1
   mkdir -p "$found" "fuzz/corpus/$1"
-  if ! "$bin/$1" -max_total_time="$2" -timeout=10 -rss_limit_mb=1024 -max_len=8192 -print_final_stats=1 \
+  if ! "$bin/$1" -max_total_time="$2" -seed="${FUZZ_SEED:-0}" -timeout=10 -rss_limit_mb=1024 -max_len=8192 -print_final_stats=1 \
     -artifact_prefix="$target_dir/failed-$1-" "$found" "fuzz/corpus/$1" >"$target_dir/$1.log" 2>&1; then
     tail -n 40 "$target_dir/$1.log"
     echo "fuzz $1: FAILED; run $bin/$1 on the file named above"

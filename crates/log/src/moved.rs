@@ -13,7 +13,7 @@ use crate::damage::{Damage, DamageKind, Torn};
 use crate::index::read_full;
 use crate::recover::{FileError, Scan, Segment, keep_torn};
 use crate::segment::SegmentName;
-use crate::source::LineSource;
+use crate::source::{LineSource, Next};
 use crate::storage::{Storage, copy};
 
 /// What a segment has behind the place where the next one begins, as far as a reader would read there.
@@ -24,6 +24,8 @@ pub(crate) struct Tail {
     pub other_session: Option<String>,
     /// The version of its last line, when it is newer than this build.
     pub newer: Option<u64>,
+    /// What is wrong before its last line: a writer moves no such lines.
+    damage: Option<Damage>,
     last_seq: u64,
 }
 
@@ -51,7 +53,15 @@ impl Tail {
         let mut scan = Scan::new(session, chain);
         let source = LineSource::at(file, segment.good_end, 1);
         let read = scan.segment(next, source, Some(next.first_seq));
+        let mut damage = scan.found.damage.into_iter().take(read.listed_at_good);
+        let damage = damage.find(|damage| !matches!(damage.kind, DamageKind::NewerVersion(_)));
+        let damage = damage.map(|damage| {
+            // It was read under the name of the segment that it was to be moved to, and from the middle.
+            let line = damage.line + lines_before(storage, segment.name, segment.good_end).map_err(at)?;
+            Ok(Damage { segment: segment.name.file_name(), line, ..damage })
+        });
         Ok(Tail {
+            damage: damage.transpose()?,
             lines: segment.good_end..read.good_end,
             last_seq: scan.chain.last_seq(),
             other_session: scan.found.other_session,
@@ -86,8 +96,22 @@ impl Tail {
                 kind,
             }));
         }
-        Ok(if left.is_empty() { Fit::Moved } else { Fit::Left(left) })
+        Ok(match &self.damage {
+            _ if left.is_empty() => Fit::Moved,
+            Some(damage) => Fit::Others(damage.clone()),
+            None => Fit::Left(left),
+        })
     }
+}
+
+/// How many lines a segment has before an offset.
+fn lines_before(storage: &dyn Storage, segment: SegmentName, offset: u64) -> io::Result<u64> {
+    let mut source = LineSource::new(cold::open_segment(storage, segment)?.file);
+    let mut lines = 0;
+    while !matches!(source.next()?, Next::End(_)) && source.handed().1 < offset {
+        lines += 1;
+    }
+    Ok(lines)
 }
 
 /// True where two segments have the same `count` bytes: one from an offset on, the other from its start.

@@ -429,3 +429,25 @@ fn two_lines_with_one_seq_in_two_segments_are_damage() {
         assert!(files(&disk) == before, "a damaged log was touched");
     }
 }
+
+/// Found by fuzzing: a line that follows a hole was moved to the next segment, and the log refused only then.
+#[test]
+fn a_line_behind_a_hole_is_not_moved() {
+    let mut lines = lines(5);
+    let crc_of = |line: &[u8]| {
+        let hex = std::str::from_utf8(&line[line.len() - 11..line.len() - 3]).unwrap();
+        u32::from_str_radix(hex, 16).unwrap()
+    };
+    // Line 5 as one that continues line 2.
+    let body = lines[4][..lines[4].len() - 19].to_vec();
+    let crc = crc32c::crc32c_append(crc_of(&lines[1]), &body);
+    lines[4] = [&body, format!(",\"crc\":\"{crc:08x}\"}}\n").as_bytes()].concat();
+    let disk = Disk::with_segment(&[&lines[0][..], &lines[1], &lines[4]].concat());
+    disk.put("0000000003.jsonl", &lines[2][..20]);
+    let before = files(&disk);
+    let Err(error) = Store::open("unused".as_ref(), on(&disk, "s-1")) else { panic!("opened") };
+    let OpenError::Damaged { damage, .. } = error else { panic!("{error}") };
+    let told: Vec<String> = damage.iter().map(ToString::to_string).collect();
+    assert_eq!(told, ["0000000001.jsonl line 3 (seq 3): the records up to seq 4 are missing"]);
+    assert!(files(&disk) == before, "a damaged log was touched");
+}
