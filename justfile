@@ -15,10 +15,6 @@ test:
 test-slow:
     HERDBOOK_TEST_SLOW=1 cargo test --workspace --release
 
-# Measure a session's log beside a group commit by hand: appends, opening 200 MB, memory of ids
-bench-log dir="." seconds="3":
-    cargo run --release -p herdbook-log --example session_speed -- {{dir}} {{seconds}}
-
 # Check formatting and lints, as the gate does
 lint:
     cargo fmt --all --check
