@@ -81,13 +81,13 @@ conformance +dirs:
 # Write the generated files anew: the reference, the schema, the TypeScript types and tables
 generate:
     cargo build -p herdbook-cli
-    target/debug/herdbook reference > docs/reference/events.md
-    target/debug/herdbook reference --format json > docs/reference/events.json
-    target/debug/herdbook schema --lang json-schema > docs/reference/events.schema.json
-    target/debug/herdbook schema --lang ts > clients/ts/src/events.ts
-    target/debug/herdbook schema --lang ts-tables > clients/ts/src/tables.ts
-    target/debug/herdbook schema --lang session-ts > clients/ts/src/session-events.ts
-    target/debug/herdbook schema --lang session-json-schema > docs/reference/session-events.schema.json
+    cargo run -q -p herdbook-cli -- reference > docs/reference/events.md
+    cargo run -q -p herdbook-cli -- reference --format json > docs/reference/events.json
+    cargo run -q -p herdbook-cli -- schema --lang json-schema > docs/reference/events.schema.json
+    cargo run -q -p herdbook-cli -- schema --lang ts > clients/ts/src/events.ts
+    cargo run -q -p herdbook-cli -- schema --lang ts-tables > clients/ts/src/tables.ts
+    cargo run -q -p herdbook-cli -- schema --lang session-ts > clients/ts/src/session-events.ts
+    cargo run -q -p herdbook-cli -- schema --lang session-json-schema > docs/reference/session-events.schema.json
 
 # Fuzz one target, or "all", for so many seconds each: log, cj1, http, frame
 fuzz target="all" seconds="30":
