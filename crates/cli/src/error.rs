@@ -237,6 +237,12 @@ pub enum Problem {
         /// The first one that differs.
         seq: u64,
     },
+    /// The human's pager cannot be run.
+    #[error("the pager '{words}' cannot be run, so nothing was shown")]
+    Pager {
+        /// What `PAGER` says.
+        words: String,
+    },
     /// A line of a log cannot be used.
     #[error("line {number}: {why}")]
     LogLine {
@@ -331,6 +337,7 @@ impl Problem {
                 "a log's folder holds segments, 0000000001.jsonl and so on; name the file if it is another",
             ),
             Problem::OtherLog { .. } => Some("import it under another key, with --as"),
+            Problem::Pager { .. } => Some("set PAGER to a program that is there, or use --no-pager"),
             Problem::LogLine { .. } | Problem::BadLog { .. } => {
                 Some("`herdbook log check` tells all that is wrong with a log")
             }

@@ -4,11 +4,14 @@ use std::process::{Child, ChildStdin, Stdio};
 
 use crate::demo::stop::Stop;
 use crate::env::Env;
+use crate::error::Problem;
 use crate::printer::Printer;
 
 /// A pager that reads what the printer prints.
 pub struct Pager {
     child: Child,
+    /// What `PAGER` says, where a shell runs it.
+    words: Option<String>,
     /// Ctrl-C is the pager's while it shows something; it ends when it is told to.
     _stop: Option<Stop>,
 }
@@ -26,13 +29,21 @@ impl Pager {
             let _ = child.wait();
             return None;
         }
-        Some(Pager { child, _stop: Stop::watch().ok() })
+        Some(Pager { child, words: env.pager.clone(), _stop: Stop::watch().ok() })
     }
 
     /// Hands over the rest, and waits until it was read. A reader who has seen enough is no failure.
-    pub fn finish(mut self, printer: &mut Printer) {
+    ///
+    /// # Errors
+    /// The shell could not run what `PAGER` says, so nobody saw anything.
+    pub fn finish(mut self, printer: &mut Printer) -> Result<(), Problem> {
         printer.rejoin();
-        let _ = self.child.wait();
+        let code = self.child.wait().ok().and_then(|status| status.code());
+        // POSIX, 2.8.2: a shell ends so where there is no such program, or it is none.
+        match self.words {
+            Some(words) if matches!(code, Some(126 | 127)) => Err(Problem::Pager { words }),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -54,7 +54,7 @@ pub const WARM_UP: u64 = 1_000;
 /// Shows it.
 ///
 /// # Errors
-/// The log cannot be read or is damaged, or stdout could not be written.
+/// The log cannot be read or is damaged, the pager cannot be run, or stdout could not be written.
 pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     let target = Target::find(&args.target, &context.env)?;
     let from = match args.last {
@@ -70,7 +70,7 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     let pager = if args.no_pager { None } else { Pager::start(&context.env, context.printer) };
     let shown = show(args, from, lines, seal, context.printer);
     if let Some(pager) = pager {
-        pager.finish(context.printer);
+        pager.finish(context.printer)?;
     }
     let (bad, lines) = shown?;
     if lines == 0 && bad == 0 {

@@ -225,7 +225,7 @@ fn on_terminal(env: &TestEnv, name: &str, pager: &str) -> String {
         command.env("PAGER", pager).args(["-L", name, "-f", "/dev/null"]).args(words);
         finish(command, b"")
     };
-    let line = format!("{} log show tea-timer; echo over; read x", env!("CARGO_BIN_EXE_herdbook"));
+    let line = format!("{} log show tea-timer; echo over $?; read x", env!("CARGO_BIN_EXE_herdbook"));
     let ran = tmux(&["new-session", "-d", "-x", "100", "-y", "20", "sh", "-c", &line]);
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
     let patience = std::time::Instant::now() + std::time::Duration::from_secs(60);
@@ -251,7 +251,10 @@ fn on_a_terminal_it_is_shown_in_the_pager_of_the_human() {
     assert!(screen.contains("paged it") && screen.contains("It rings."), "{screen}");
     // One that does not read, and none.
     let screen = on_terminal(&env, "none", "true");
-    assert!(screen.starts_with("over"), "{screen}");
+    assert!(screen.starts_with("over 0"), "{screen}");
+    let screen = on_terminal(&env, "missing", "herdbook-no-pager -x");
+    assert!(screen.contains("error: the pager 'herdbook-no-pager -x' cannot be run"), "{screen}");
+    assert!(screen.contains("over 1"), "{screen}");
     let screen = on_terminal(&env, "cat", "cat");
     assert!(screen.contains("It rings."), "{screen}");
 }
