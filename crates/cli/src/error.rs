@@ -355,8 +355,7 @@ impl Problem {
         if self.exit() == Exit::Ok {
             return;
         }
-        let words = whole(self);
-        printer.say(&Line::new().styled("error:", Style::Alarm).own(" ").text(&words, Style::Plain));
+        printer.complain(&whole(self));
         if let Some(hint) = self.hint() {
             printer.say(&Line::new().styled("hint:", Style::Name).own(" ").text(&hint, Style::Plain));
         }

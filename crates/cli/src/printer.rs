@@ -293,6 +293,11 @@ impl Printer {
         let _ = writeln!(self.err, "{}", line.render(self.err_colour, None));
     }
 
+    /// Tells the human what is wrong.
+    pub fn complain(&mut self, words: &str) {
+        self.say(&Line::new().styled("error:", Style::Alarm).own(" ").text(words, Style::Plain));
+    }
+
     /// Asks the human something: as [`Printer::say`], and the answer is typed on the same line.
     pub fn ask(&mut self, line: &Line) {
         let _ = self.out.flush();

@@ -94,10 +94,5 @@ fn warn(printer: &mut Printer, number: u64, event: &CanonicalEvent) {
 }
 
 fn complain(printer: &mut Printer, number: u64, error: &str) {
-    printer.say(
-        &Line::new()
-            .styled("error:", Style::Alarm)
-            .own(" ")
-            .text(&format!("line {number}: {error}"), Style::Plain),
-    );
+    printer.complain(&format!("line {number}: {error}"));
 }

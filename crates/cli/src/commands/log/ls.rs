@@ -58,24 +58,18 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
         }
         context.printer.bytes(&rows)?;
         rows.clear();
-        match slowly(bytes) {
-            Ok((seq, ts, event_type)) => {
-                let row = Line::new().text(&seq.to_string(), Style::Plain).own("\t").text(&ts, Style::Plain);
-                context.printer.line(&row.own("\t").text(&event_type, Style::Plain))?;
-            }
+        match listed(bytes) {
+            Ok(row) => context.printer.line(&row)?,
             Err(why) => {
                 bad += 1;
-                let words = format!("line {number}: {why}");
-                let line = Line::new().styled("error:", Style::Alarm).own(" ");
-                context.printer.say(&line.text(&words, Style::Plain));
+                context.printer.complain(&format!("line {number}: {why}"));
             }
         }
     }
     context.printer.bytes(&rows)?;
     for damage in seals.told() {
         bad += 1;
-        let line = Line::new().styled("error:", Style::Alarm).own(" ");
-        context.printer.say(&line.text(&damage.to_string(), Style::Plain));
+        context.printer.complain(&damage.to_string());
     }
     if bad > 0 { Err(Problem::BadLog { bad, lines }) } else { Ok(Exit::Ok) }
 }
@@ -95,8 +89,21 @@ fn push_number(rows: &mut Vec<u8>, mut number: u64) {
     rows.extend_from_slice(&digits[start..]);
 }
 
+/// Makes a row of a line, however it is spelled; says why it cannot.
+pub fn listed(line: &[u8]) -> Result<Line, String> {
+    let (seq, ts, event_type) = match Head::read(line) {
+        Some(head) => {
+            let kind = String::from_utf8_lossy(&line[head.kind]).into_owned();
+            (head.seq, head.ts_ms.to_string(), kind)
+        }
+        None => slowly(line)?,
+    };
+    let row = Line::new().text(&seq.to_string(), Style::Plain).own("\t").text(&ts, Style::Plain);
+    Ok(row.own("\t").text(&event_type, Style::Plain))
+}
+
 /// Reads the three members of a line that is spelled in another way than ours.
-pub fn slowly(line: &[u8]) -> Result<(u64, String, String), String> {
+fn slowly(line: &[u8]) -> Result<(u64, String, String), String> {
     let text = std::str::from_utf8(line).map_err(|error| format!("is no UTF-8: {error}"))?;
     let text = herdbook_events::replace_lone_surrogates(text);
     let members = Members::read(&text).map_err(|error| format!("is no JSON object: {error}"))?;

@@ -4,19 +4,19 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use herdbook_log::{Head, Reader};
+use herdbook_log::Reader;
 use herdbook_story::{Line as Event, Teller, Telling};
 
 use super::file::FileLine;
 use super::lines::{Lines, Seal};
-use super::ls::slowly;
+use super::ls::listed;
 use super::show::WARM_UP;
 use super::target::Target;
 use super::told::Told;
 use crate::commands::Context;
 use crate::error::Problem;
 use crate::exit::Exit;
-use crate::printer::{Line, Printer, Style};
+use crate::printer::Printer;
 
 /// Print the last events of a log, and with -f those that come, until Ctrl-C
 ///
@@ -124,7 +124,7 @@ impl Follower {
     /// Names what was found damaged, and counts it.
     fn damage(&self, printer: &mut Printer) -> u64 {
         let found = self.seal.told();
-        found.iter().for_each(|damage| complain(printer, &damage.to_string()));
+        found.iter().for_each(|damage| printer.complain(&damage.to_string()));
         found.len() as u64
     }
 }
@@ -168,7 +168,7 @@ impl Rows {
             Rows::Listed => match listed(line) {
                 Ok(row) => printer.line(&row)?,
                 Err(why) => {
-                    complain(printer, &format!("a line {why}"));
+                    printer.complain(&format!("a line {why}"));
                     return Ok(1);
                 }
             },
@@ -177,7 +177,7 @@ impl Rows {
                 let event = match Event::read(&text) {
                     Ok(event) => event,
                     Err(why) => {
-                        complain(printer, &format!("a line cannot be read: {why}"));
+                        printer.complain(&format!("a line cannot be read: {why}"));
                         return Ok(1);
                     }
                 };
@@ -188,21 +188,4 @@ impl Rows {
         }
         Ok(0)
     }
-}
-
-/// Makes a row of a line as `log ls` does.
-fn listed(line: &[u8]) -> Result<Line, String> {
-    let (seq, ts, event_type) = match Head::read(line) {
-        Some(head) => {
-            let kind = String::from_utf8_lossy(&line[head.kind]).into_owned();
-            (head.seq, head.ts_ms.to_string(), kind)
-        }
-        None => slowly(line)?,
-    };
-    let row = Line::new().text(&seq.to_string(), Style::Plain).own("\t").text(&ts, Style::Plain);
-    Ok(row.own("\t").text(&event_type, Style::Plain))
-}
-
-fn complain(printer: &mut Printer, words: &str) {
-    printer.say(&Line::new().styled("error:", Style::Alarm).own(" ").text(words, Style::Plain));
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use herdbook_events::Ulid;
 use herdbook_events::catalog::{EventType, Members};
-use herdbook_log::{Damage, Head};
+use herdbook_log::{Damage, Head, LINE_VERSION};
 
 use super::Args;
 use crate::commands::Context;
@@ -13,9 +13,6 @@ use crate::commands::log::target::Target;
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::printer::{Line, Printer, Style};
-
-/// The version of lines that is understood.
-const LINE_VERSION: u64 = 1;
 
 /// Counts.
 ///
@@ -30,7 +27,7 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
         bad += damage(context.printer, seals.push(bytes), is_news);
         if let Err(why) = count.take(bytes, is_ended) {
             bad += 1;
-            complain(context.printer, &format!("line {number}: {why}"));
+            context.printer.complain(&format!("line {number}: {why}"));
         }
     }
     bad += damage(context.printer, seals.finish(), is_news);
@@ -41,16 +38,10 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     if bad > 0 { Err(Problem::BadLog { bad, lines }) } else { Ok(Exit::Ok) }
 }
 
-fn complain(printer: &mut Printer, words: &str) {
-    printer.say(&Line::new().styled("error:", Style::Alarm).own(" ").text(words, Style::Plain));
-}
-
 /// Names what the checksums tell and the envelopes do not, and returns how much it is.
 fn damage(printer: &mut Printer, found: Vec<Damage>, is_news: fn(&Damage) -> bool) -> u64 {
-    let new = found
-        .iter()
-        .filter(|damage| is_news(damage))
-        .inspect(|damage| complain(printer, &damage.to_string()));
+    let new =
+        found.iter().filter(|damage| is_news(damage)).inspect(|damage| printer.complain(&damage.to_string()));
     new.count() as u64
 }
 
