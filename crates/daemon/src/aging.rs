@@ -13,9 +13,10 @@ use herdbook_engine::{Shown, aged, session_of};
 use herdbook_log::{ClosedLogError, ClosedSegment, Reader, rewrite_closed};
 use herdbook_redact::Redactor;
 
+use crate::error::whole;
 use crate::journal;
 use crate::own_file;
-use crate::retention::{EARLIEST_MS, Entry, note, words};
+use crate::retention::{EARLIEST_MS, Entry, note};
 use crate::settings::Retention;
 
 const DAY_MS: u64 = 24 * 3600 * 1000;
@@ -47,7 +48,7 @@ impl Old<'_> {
         let odd = self.due(&dir, now_ms.saturating_sub(DAY_MS));
         let looked_at = match self.old_segments(&dir, now_ms) {
             Ok(old) => old,
-            Err(error) => return Some(format!("old payloads stay in the journal: {}", words(&error))),
+            Err(error) => return Some(format!("old payloads stay in the journal: {}", whole(&error))),
         };
         let shown = self.shown_or_young(&dir, &looked_at);
         let looked_at: Vec<String> = looked_at.into_iter().map(|segment| segment.name).collect();
@@ -66,7 +67,7 @@ impl Old<'_> {
         });
         let done = match done {
             Ok(done) => done,
-            Err(error) => return Some(format!("old payloads stay in the journal: {}", words(&error))),
+            Err(error) => return Some(format!("old payloads stay in the journal: {}", whole(&error))),
         };
         let marked = || -> io::Result<()> {
             if done.lines > 0 {

@@ -15,7 +15,7 @@ use herdbook_log::{ClosedLogError, Glance, Sessions, compress, glance, take_lock
 use herdbook_redact::Redactor;
 use serde::Serialize;
 
-use crate::error::DaemonError;
+use crate::error::{DaemonError, whole};
 use crate::families::{Families, Seen};
 use crate::own_file;
 use crate::settings::Retention;
@@ -200,7 +200,7 @@ impl Keeper {
                 match compress(&seen.folder, now_ms) {
                     Ok(done) => round.compressed += usize::from(done.segments > 0),
                     Err(ClosedLogError::Open { .. }) => {}
-                    Err(error) => round.failed.push(words(&error)),
+                    Err(error) => round.failed.push(whole(&error)),
                 }
             }
         }
@@ -246,7 +246,7 @@ impl Keeper {
                 gone.insert(member.folder.clone());
             });
             if let Err(error) = done {
-                round.failed.push(words(&error));
+                round.failed.push(whole(&error));
             }
         }
         round.deleted += gone.len();
@@ -321,12 +321,4 @@ fn remove(state_dir: &Path, seen: &Seen, session_days: u64, now_ms: u64) -> io::
         fs::File::open(parent)?.sync_all()?;
     }
     fs::remove_dir_all(&to)
-}
-
-/// An error with its cause in one sentence.
-pub(crate) fn words(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(cause) => format!("{error}: {cause}"),
-        None => error.to_string(),
-    }
 }

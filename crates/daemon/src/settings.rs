@@ -16,6 +16,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::config::Notice;
+use crate::error::whole;
 use crate::own_file;
 
 /// The file's name in the folder of the human's settings.
@@ -199,10 +200,10 @@ impl Settings {
         let unread = || Settings { retention: Retention::ALL_STAYS, ..Settings::default() };
         let Some(folder) = folder else { return unread() };
         Settings::read(&folder.join(FILE)).unwrap_or_else(|error| {
-            let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
             notice(&Notice::Warning(format!(
-                "{error}{cause}; none of its settings are used until it is mended and Herdbook restarted, and no old log \
-                 is changed or deleted till then"
+                "{}; none of its settings are used until it is mended and Herdbook restarted, and no old log is changed \
+                 or deleted till then",
+                whole(&error)
             )));
             unread()
         })
