@@ -8,10 +8,10 @@ use herdbook_api::v1::LogTrouble;
 use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
 
 use super::live::Live;
-use super::lock;
 use super::refused::Refused;
 use super::shown::Ring;
 use super::told::Told;
+use crate::spool::lock;
 
 pub(crate) struct Entry {
     pub key: String,

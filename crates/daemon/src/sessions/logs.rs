@@ -19,11 +19,11 @@ use tokio::time::timeout;
 use super::asked::{self, Asked};
 use super::entry::{Entry, close};
 use super::live::{self, Begun, Live};
-use super::lock;
 use super::refused::Refused;
 use super::room::LONG_KIB;
 use crate::config::{Notice, stopped};
 use crate::settings::Policy;
+use crate::spool::lock;
 
 /// So many logs are open at once.
 pub(super) const OPEN: usize = 64;

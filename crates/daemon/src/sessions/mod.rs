@@ -16,14 +16,8 @@ mod room;
 mod shown;
 mod told;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 pub(crate) use entry::Entry;
 pub(crate) use logs::{AT_ONCE, SessionLogs};
 pub(crate) use pages::{Item, Pages, is_there};
 pub(crate) use refused::Refused;
 pub(crate) use shown::Shown;
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}

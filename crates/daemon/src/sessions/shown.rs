@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-use super::lock;
+use crate::spool::lock;
 
 /// So many events, and so many bytes of them, are kept for readers that come to them late. Older ones are lost.
 const KEPT: usize = 1024;
