@@ -16,6 +16,7 @@ use tokio::time::{Instant, timeout};
 
 use super::events::find;
 use super::extract::{InPath, InQuery};
+use super::stream::{HELLO, KEEP_ALIVE, RESET};
 use super::{Answer, App, Refusal};
 use crate::attention::parse_stream_id;
 use crate::config::stopped;
@@ -23,12 +24,6 @@ use crate::sessions::{Entry, Item, Pages, Shown, is_there};
 
 /// So many pieces wait for a slow reader; then its task waits, and nobody else does.
 const AHEAD: usize = 4;
-/// A comment goes out after so long without an event, so that both sides notice a dead connection.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// How long a browser waits before it connects again.
-const HELLO: &str = "retry: 2000\n\n";
-/// The reader's id is not in the log: all of it follows.
-const RESET: &str = "event: reset\ndata: {}\n\n";
 /// Another program may append to a log that is not open here: so often it is looked for.
 const LOOK: Duration = Duration::from_secs(1);
 /// How often somebody who wants synced lines alone looks whether more are.

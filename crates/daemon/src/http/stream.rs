@@ -15,11 +15,11 @@ use crate::attention::{self, CatchUp, Feed, Told};
 use crate::config::stopped;
 
 /// A comment goes out after so long without an event, so that both sides notice a dead connection.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
+pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// How long a browser waits before it connects again.
-const HELLO: &str = "retry: 2000\n\n";
-/// The reader's id is not in the journal: the queue must be read anew.
-const RESET: &str = "event: reset\ndata: {}\n\n";
+pub(super) const HELLO: &str = "retry: 2000\n\n";
+/// The reader's id is not in what is read: it must be read anew.
+pub(super) const RESET: &str = "event: reset\ndata: {}\n\n";
 /// So many pieces wait for a slow reader; then its task waits, and nobody else does.
 const AHEAD: usize = 4;
 
