@@ -6,7 +6,6 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -88,7 +87,7 @@ fn read(state_dir: &Path) -> Option<Kept> {
 
 fn write(state_dir: &Path, kept: &Kept) -> io::Result<()> {
     let temp = state_dir.join(format!("{FILE}.tmp"));
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temp)?;
+    let mut file = own_file::open(OpenOptions::new().write(true).create(true).truncate(true), &temp)?;
     file.write_all(&serde_json::to_vec(kept)?)?;
     file.sync_data()?;
     fs::rename(&temp, state_dir.join(FILE))
@@ -159,6 +158,21 @@ mod tests {
         // What cannot be read is not believed.
         drop(fs::remove_file(state.join(FILE)));
         assert!(!is_believed(&mut Steady::default(), state, RULES, wall, 9));
+    }
+
+    #[test]
+    fn what_lies_in_the_place_of_the_new_file_is_neither_written_nor_waited_for() {
+        let state = tempfile::tempdir().unwrap();
+        let (victim, temp) = (state.path().join("victim"), state.path().join("upkeep.json.tmp"));
+        drop(fs::File::create(&victim).unwrap());
+        std::os::unix::fs::symlink(&victim, &temp).unwrap();
+        assert!(!is_believed(&mut Steady::default(), state.path(), RULES, START_MS, 5));
+        assert_eq!(fs::metadata(&victim).unwrap().len(), 0);
+        fs::remove_file(&temp).unwrap();
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &temp, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        assert!(!is_believed(&mut Steady::default(), state.path(), RULES, START_MS, 5));
+        assert!(!state.path().join(FILE).exists());
     }
 
     #[test]
