@@ -37,7 +37,7 @@ pub(super) fn cut(line: &str, full: bool) -> String {
 
 /// Prints how long something took: `35 ms`, `5.2 s`, `1m30s`, `2h5m`.
 pub(super) fn lasting(ms: u64) -> String {
-    let seconds = (ms + 500) / 1_000;
+    let seconds = ms.saturating_add(500) / 1_000;
     match ms {
         0..1_000 => format!("{ms} ms"),
         1_000..59_950 => {
@@ -54,7 +54,10 @@ pub(super) fn tokens(count: u64) -> String {
     match count {
         0..10_000 => count.to_string(),
         10_000..999_500 => format!("{}k", (count + 500) / 1_000),
-        _ => format!("{}.{}M", (count + 50_000) / 1_000_000, (count + 50_000) / 100_000 % 10),
+        _ => {
+            let tenths = count.saturating_add(50_000) / 100_000;
+            format!("{}.{}M", tenths / 10, tenths % 10)
+        }
     }
 }
 
@@ -92,6 +95,7 @@ mod tests {
             (59_950, "1m0s"),
             (90_000, "1m30s"),
             (7_500_000, "2h5m"),
+            (u64::MAX, "5124095576030h25m"),
         ] {
             assert_eq!(lasting(ms), text);
         }
@@ -107,6 +111,7 @@ mod tests {
             (999_499, "999k"),
             (999_500, "1.0M"),
             (1_849_999, "1.8M"),
+            (u64::MAX, "18446744073709.5M"),
         ] {
             assert_eq!(tokens(count), text);
         }
