@@ -45,43 +45,37 @@ struct Wire {
 impl StoreFile {
     /// Reads the file, without any lock; nothing where it is not there.
     pub(crate) fn load(state_dir: &Path) -> Result<Option<StoreFile>, DaemonError> {
-        let path = state_dir.join(NAME);
-        let refused = |reason: String| DaemonError::StoreFile { path: path.clone(), reason };
-        let file = match open(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            file => file.map_err(|error| refused(error.to_string()))?,
-        };
-        let mut bytes = Vec::new();
-        file.take(MAX_BYTES).read_to_end(&mut bytes).map_err(|error| refused(error.to_string()))?;
-        match parse(&bytes) {
-            Ok(read) => Ok(Some(read)),
-            Err(Unusable::OtherFormat(reason) | Unusable::Damaged(reason)) => Err(refused(reason)),
+        let refused = |reason| DaemonError::StoreFile { path: state_dir.join(NAME), reason };
+        match read(state_dir).map_err(|error| refused(error.to_string()))? {
+            None => Ok(None),
+            Some(Ok(file)) => Ok(Some(file)),
+            Some(Err(Unusable::OtherFormat(reason) | Unusable::Damaged(reason))) => Err(refused(reason)),
         }
     }
 
     /// Reads the file, or makes it when it is not there. A damaged one is set aside: the journal does not need it. Call it
     /// with the store's LOCK held.
     pub(crate) fn load_or_make(state_dir: &Path, wall_ms: u64) -> Result<StoreFile, DaemonError> {
-        let path = state_dir.join(NAME);
-        let refused = |reason: String| DaemonError::StoreFile { path: path.clone(), reason };
-        match open(&path) {
-            Ok(file) => {
-                let mut bytes = Vec::new();
-                file.take(MAX_BYTES).read_to_end(&mut bytes).map_err(|error| refused(error.to_string()))?;
-                match parse(&bytes) {
-                    Ok(read) => Ok(read),
-                    Err(Unusable::OtherFormat(reason)) => Err(refused(reason)),
-                    Err(Unusable::Damaged(reason)) => {
-                        renew(state_dir, wall_ms, &reason).map_err(|error| refused(error.to_string()))
-                    }
-                }
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                make(state_dir, wall_ms).map_err(|error| refused(error.to_string()))
-            }
-            Err(error) => Err(refused(error.to_string())),
+        let refused = |reason| DaemonError::StoreFile { path: state_dir.join(NAME), reason };
+        let failed = |error: io::Error| refused(error.to_string());
+        match read(state_dir).map_err(failed)? {
+            None => make(state_dir, wall_ms).map_err(failed),
+            Some(Ok(file)) => Ok(file),
+            Some(Err(Unusable::OtherFormat(reason))) => Err(refused(reason)),
+            Some(Err(Unusable::Damaged(reason))) => renew(state_dir, wall_ms, &reason).map_err(failed),
         }
     }
+}
+
+/// What the file says; nothing where it is not there.
+fn read(state_dir: &Path) -> io::Result<Option<Result<StoreFile, Unusable>>> {
+    let file = match open(&state_dir.join(NAME)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        file => file?,
+    };
+    let mut bytes = Vec::new();
+    file.take(MAX_BYTES).read_to_end(&mut bytes)?;
+    Ok(Some(parse(&bytes)))
 }
 
 fn parse(bytes: &[u8]) -> Result<StoreFile, Unusable> {
