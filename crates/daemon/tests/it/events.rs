@@ -316,7 +316,7 @@ fn more_sessions_than_are_open_at_once_are_written_in_turn() {
 #[expect(clippy::disallowed_methods, reason = "what the manual shows is run as a user would")]
 fn the_example_writes_a_log_with_curl() {
     if std::process::Command::new("curl").arg("--version").output().is_err() {
-        println!("skipped: no curl");
+        println!("skipped: the_example_writes_a_log_with_curl: no curl");
         return;
     }
     let daemon = Scratch::new().start();

@@ -247,9 +247,7 @@ impl Herd {
 
     /// A new engine that folds another journal, at this one's time.
     pub fn folded(&self, journal: Vec<Record>) -> Herd {
-        let mut herd = Herd { journal, now: self.now, deliveries: self.deliveries, ..Herd::new() };
-        herd = herd.restarted();
-        herd
+        Herd { journal, now: self.now, deliveries: self.deliveries, ..Herd::new() }.restarted()
     }
 
     /// The herd of a moment of the past, out of the journal.

@@ -286,7 +286,6 @@ fn seen(herd: &Herd) -> Seen {
     (herd.engine.queue(herd.now), sessions, whys)
 }
 
-/// What is seen of a herd, but for the ids of records, which a program makes anew.
 /// Queue and sessions, without what they say to the human.
 fn without_texts(herd: &Herd) -> (Vec<QueueEntry>, Vec<SessionView>) {
     let mut queue = herd.engine.queue(herd.now);
@@ -296,6 +295,7 @@ fn without_texts(herd: &Herd) -> (Vec<QueueEntry>, Vec<SessionView>) {
     (queue, sessions)
 }
 
+/// What is seen of a herd, but for the ids of records, which a program makes anew.
 fn seen_without_ids(herd: &Herd) -> (Vec<QueueEntry>, Vec<SessionView>) {
     let (queue, mut sessions, _) = seen(herd);
     sessions.iter_mut().flat_map(|view| &mut view.evidence).for_each(|evidence| evidence.id.clear());
