@@ -68,11 +68,11 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     let (mut file, mut seals) = Target::find(&args.target, &context.env)?.open()?;
     let is_news = seals.is_news();
     let mut report = Report { printer: context.printer, json: args.json, is_news, errors: 0, warnings: 0 };
-    let (mut lines, mut last_seq) = (0, 0);
+    let (mut lines, mut last_seq) = (0, 0u64);
     while let Some(FileLine { number, bytes, .. }) = file.next()? {
         lines = number;
         report.damage(seals.push(bytes))?;
-        last_seq = Head::read(bytes).map_or(last_seq + 1, |head| head.seq);
+        last_seq = Head::read(bytes).map_or(last_seq.saturating_add(1), |head| head.seq);
         let text = String::from_utf8_lossy(bytes);
         if let Err(error) = std::str::from_utf8(bytes) {
             let message = format!("the line is no UTF-8: {error}");

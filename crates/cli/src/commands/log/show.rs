@@ -58,7 +58,7 @@ pub const WARM_UP: u64 = 1_000;
 pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     let target = Target::find(&args.target, &context.env)?;
     let from = match args.last {
-        Some(count) => (last_seq(&target)? + 1).saturating_sub(count),
+        Some(count) => last_seq(&target)?.saturating_add(1).saturating_sub(count),
         None => args.from.unwrap_or(0),
     };
     let (lines, seal) = match &target {
@@ -95,7 +95,7 @@ fn show(
         last = number;
         bad += damage(printer, seal.push(bytes))?;
         let seq = Head::read(bytes).map(|head| head.seq);
-        if seq.is_some_and(|seq| seq + WARM_UP < from) {
+        if seq.is_some_and(|seq| seq.saturating_add(WARM_UP) < from) {
             continue;
         }
         is_cut = args.to.zip(seq).is_some_and(|(to, seq)| seq > to);

@@ -59,7 +59,7 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     let kept = usize::try_from(args.lines.saturating_add(before)).unwrap_or(usize::MAX);
     let (lines, seal) = match (&target, target.last_seq()?) {
         (Target::Folder { path, .. }, Some(last)) => {
-            let first = (last + 1).saturating_sub(args.lines.saturating_add(before));
+            let first = last.saturating_add(1).saturating_sub(args.lines.saturating_add(before));
             Lines::of_log(Reader::open_from(path, first.max(1)))
         }
         _ => target.open()?,

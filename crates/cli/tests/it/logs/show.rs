@@ -113,8 +113,10 @@ fn no_bytes_make_showing_or_following_panic() {
     for at in (0..bytes.len()).step_by(97) {
         bytes[at] ^= 0x80 >> (at % 8);
     }
+    let beyond = UNSEALED.replace("\"seq\":8,", "\"seq\":18446744073709551615,") + "{\n";
+    assert_ne!(beyond, UNSEALED.to_owned() + "{\n");
     let env = TestEnv::new();
-    for text in [&bytes[..], b"", b"\n\n", b"{", &[0; 300_000]] {
+    for text in [&bytes[..], beyond.as_bytes(), b"", b"\n\n", b"{", &[0; 300_000]] {
         put(&env, text);
         for words in [
             &["show", "log"][..],
@@ -122,6 +124,7 @@ fn no_bytes_make_showing_or_following_panic() {
             &["tail", "log"],
             &["tail", "log", "--show"],
             &["tail", "log", "--raw"],
+            &["check", "log"],
             &["import", "log"],
         ] {
             let ran = env.run(&[&["log"], words].concat());
