@@ -6,11 +6,11 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use crate::cold;
-use crate::index::{Index, read_full};
+use crate::index::Index;
 use crate::line::{self, MAX_LINE_BYTES, Shape};
 use crate::reader::Reader;
 use crate::segment::{SegmentName, segments_of};
-use crate::storage::{Folder, LogFile};
+use crate::storage::{Folder, LogFile, read_full};
 
 /// How much of each end is read first, in bytes; more where a line is longer.
 const WINDOW_BYTES: u64 = 64 << 10;

@@ -17,7 +17,7 @@ use crate::packed::Packed;
 use crate::reader::Reader;
 use crate::segment::{SegmentName, segments_of};
 use crate::source::{LineSource, Next};
-use crate::storage::{LogFile, Storage};
+use crate::storage::{LogFile, Storage, read_full};
 use crate::whole::Whole;
 
 /// What a look at a log found, and what a repair did or would do.
@@ -284,7 +284,7 @@ fn next_line(source: &mut LineSource) -> io::Result<Option<(u64, Vec<u8>)>> {
 
 fn bytes_of(file: &dyn LogFile, line: Candidate) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; line.length];
-    let filled = crate::index::read_full(file, &mut bytes, line.offset)?;
+    let filled = read_full(file, &mut bytes, line.offset)?;
     bytes.truncate(filled);
     Ok(bytes)
 }

@@ -4,10 +4,9 @@ use std::io;
 use std::path::Path;
 
 use crate::cold::{ClosedLogError, folder_of, take_lock};
-use crate::index::read_full;
 use crate::rewrite::{Change, Rewritten, rewrite_noted};
 use crate::segment::segments_of;
-use crate::storage::Storage;
+use crate::storage::{Storage, read_full};
 use crate::whole;
 
 /// The file that says that a log was scrubbed: what a model saw cannot be told from it exactly any more.

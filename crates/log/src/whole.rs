@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::storage::{LogFile, Storage};
+use crate::storage::{LogFile, Storage, append_all};
 
 /// How much is written at once, in bytes.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -64,15 +64,7 @@ impl<'a> Whole<'a> {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let mut rest = &self.buffer[..];
-        while !rest.is_empty() {
-            match self.file.append(rest) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(count) => rest = &rest[count..],
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
+        append_all(&*self.file, &self.buffer).1?;
         self.buffer.clear();
         Ok(())
     }
