@@ -17,7 +17,7 @@ use crate::packed::Packed;
 use crate::reader::Reader;
 use crate::segment::{SegmentName, segments_of};
 use crate::source::{LineSource, Next};
-use crate::storage::{LogFile, Storage, read_full};
+use crate::storage::{LogFile, Storage, read_full, remove_if_there};
 use crate::whole::Whole;
 
 /// What a look at a log found, and what a repair did or would do.
@@ -243,10 +243,7 @@ impl Mender {
             }
         }
         copy.place(&kept)?;
-        match storage.remove(&segment.index_name()) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+        remove_if_there(storage, &segment.index_name())?;
         whole.place(&name)?;
         Ok(kept)
     }

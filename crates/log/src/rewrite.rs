@@ -16,7 +16,7 @@ use crate::line::Shape;
 use crate::packed::Packed;
 use crate::segment::{SegmentName, segments_of};
 use crate::source::{LineSource, Next};
-use crate::storage::{LogFile, Storage};
+use crate::storage::{LogFile, Storage, remove_if_there};
 use crate::whole::Whole;
 
 /// One line that may be changed.
@@ -292,10 +292,10 @@ impl Plan {
         }
         // The packed copy beside a plain file holds the old lines.
         if !is_cold {
-            remove(storage, &self.segment.cold_name())?;
+            remove_if_there(storage, &self.segment.cold_name())?;
         }
         // Its offsets and crcs are those of the old lines.
-        remove(storage, &self.segment.index_name())?;
+        remove_if_there(storage, &self.segment.index_name())?;
         // A power cut that kept the new lines and brought these files back would bring back what was taken out.
         storage.sync_folder()?;
         whole.place(&name)?;
@@ -351,11 +351,4 @@ fn seal(to: &mut Vec<u8>, line: &[u8], payload: Option<&str>, crc: u32) -> io::R
     let crc = crc32c::crc32c_append(crc, to);
     to.extend_from_slice(format!(",\"crc\":\"{crc:08x}\"}}\n").as_bytes());
     Ok(crc)
-}
-
-fn remove(storage: &dyn Storage, name: &str) -> io::Result<()> {
-    match storage.remove(name) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }

@@ -149,6 +149,14 @@ pub(crate) fn copy(from: &dyn LogFile, bytes: Range<u64>, to: &dyn LogFile) -> i
     Ok(())
 }
 
+/// Removes a file, if it is there.
+pub(crate) fn remove_if_there(storage: &dyn Storage, name: &str) -> io::Result<()> {
+    match storage.remove(name) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// A real folder.
 #[derive(Clone, Debug)]
 pub struct Folder {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::storage::{LogFile, Storage, append_all};
+use crate::storage::{LogFile, Storage, append_all, remove_if_there};
 
 /// How much is written at once, in bytes.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -22,10 +22,7 @@ impl<'a> Whole<'a> {
     /// Begins the file that is to be `name`.
     pub(crate) fn begin(storage: &'a dyn Storage, name: &str) -> io::Result<Whole<'a>> {
         let temp = format!("{name}.tmp");
-        match storage.remove(&temp) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+        remove_if_there(storage, &temp)?;
         let file = storage.create(&temp)?;
         Ok(Whole { storage, file, temp, buffer: Vec::new(), length: 0, is_placed: false })
     }
