@@ -62,8 +62,8 @@ pub fn glance(dir: &Path) -> io::Result<Glance> {
     }
     match Reader::open(dir).next() {
         Some(Ok(line)) => {
-            let shape = Shape::read(line.raw.as_bytes());
-            found.session_id = shape.and_then(|shape| line::unquote(&line.raw.as_bytes()[shape.session]));
+            let raw = line.raw.as_bytes();
+            found.session_id = Shape::read(raw).and_then(|shape| shape.head.session_id(raw));
             (found.last_seq, found.last_ts_ms) = (line.seq, line.ts_ms);
             found.first = Some(line.raw);
         }
@@ -139,11 +139,11 @@ fn last_lines(file: &dyn LogFile) -> io::Result<End> {
         let Some(shape) = Shape::read(last) else { return Ok(End::Damaged) };
         let from = before.map(|at| (memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |at| at + 1), at));
         let previous = from.and_then(|(from, to)| line::read_crc(&bytes[from..to]));
-        let fits = |(_, crc)| crc32c::crc32c_append(crc, &last[..shape.body]) == shape.crc;
+        let fits = |(_, crc)| shape.continues(crc, last);
         if previous.is_some_and(|previous| !fits(previous)) {
             return Ok(End::Damaged);
         }
-        return Ok(End::Line { seq: shape.seq, ts_ms: shape.ts_ms });
+        return Ok(End::Line { seq: shape.head.seq, ts_ms: shape.head.ts_ms });
     }
 }
 

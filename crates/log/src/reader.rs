@@ -9,7 +9,7 @@ use crate::chain::{Chain, Judged, Place, Verdict};
 use crate::cold;
 use crate::damage::{Damage, DamageKind};
 use crate::index::Index;
-use crate::line::{self, Shape};
+use crate::line::Shape;
 use crate::opening::follows_line_feed;
 use crate::segment::{SegmentName, segments_of};
 use crate::source::{LineSource, Next};
@@ -108,8 +108,8 @@ impl Reader {
         // The watermark is of a session; whose log it is stands in each line.
         let mut first = Reader::with_storage(Arc::clone(&self.storage)).filter_map(Result::ok);
         let session = first.next().and_then(|line| {
-            let shape = Shape::read(line.raw.as_bytes())?;
-            line::unquote(&line.raw.as_bytes()[shape.session])
+            let raw = line.raw.as_bytes();
+            Shape::read(raw)?.head.session_id(raw)
         });
         let index = session.and_then(|session| Index::read(&*self.storage, last, Some(&session)));
         index.and_then(|index| index.synced).map_or(0, |synced| synced.seq.saturating_sub(1))
@@ -124,7 +124,7 @@ impl Reader {
             let rest = current.source.bytes(rest);
             let crc = self.chain.last_crc();
             let is_next =
-                |shape: &Shape| shape.seq == seq && crc.is_some_and(|crc| shape.continues(crc, rest));
+                |shape: &Shape| shape.head.seq == seq && crc.is_some_and(|crc| shape.continues(crc, rest));
             seq += u64::from(Shape::read(rest).is_some_and(|shape| is_next(&shape)));
         }
         current.source.rewind();
@@ -146,7 +146,7 @@ impl Reader {
                 Ok(Next::Line(range)) => {
                     let bytes = current.source.bytes(range);
                     match self.chain.take_next(bytes) {
-                        Some(shape) if shape.seq < self.from_seq => {}
+                        Some(shape) if shape.head.seq < self.from_seq => {}
                         Some(shape) => return Some(line_of(bytes, &shape, || current.place())),
                         None => {
                             let seen = bytes.to_vec();
@@ -294,7 +294,7 @@ impl Reader {
                     self.damaged_to = self.damaged_to.max(damage.seq);
                     self.ready.push_back(Err(damage));
                 }
-                Verdict::Line(_, shape, _) if shape.seq < self.from_seq => {}
+                Verdict::Line(_, shape, _) if shape.head.seq < self.from_seq => {}
                 Verdict::Line(bytes, shape, place) => self.ready.push_back(line_of(&bytes, &shape, || place)),
             }
         }
@@ -330,14 +330,14 @@ fn line_of(bytes: &[u8], shape: &Shape, place: impl FnOnce() -> Place) -> Result
     let Ok(raw) = std::str::from_utf8(bytes) else {
         let Place { segment, line, offset } = place();
         let kind = DamageKind::Malformed;
-        return Err(Damage { segment, line, offset, seq: shape.seq, found: Some(shape.seq), kind });
+        return Err(Damage { segment, line, offset, seq: shape.head.seq, found: Some(shape.head.seq), kind });
     };
     Ok(Line {
-        seq: shape.seq,
-        id: raw[shape.id.clone()].to_owned(),
-        ts_ms: shape.ts_ms,
-        kind: raw[shape.kind.clone()].to_owned(),
-        payload: raw[shape.payload.clone()].to_owned(),
+        seq: shape.head.seq,
+        id: raw[shape.head.id.clone()].to_owned(),
+        ts_ms: shape.head.ts_ms,
+        kind: raw[shape.head.kind.clone()].to_owned(),
+        payload: raw[shape.payload()].to_owned(),
         raw: raw.to_owned(),
     })
 }

@@ -149,7 +149,7 @@ impl Mender {
                 let Some(mut source) = self.open(*segment, of_copy)? else { continue };
                 while let Some((_, line)) = next_line(&mut source)? {
                     if let Some(shape) = Shape::read(&line) {
-                        return Ok(line::unquote(&line[shape.session]));
+                        return Ok(shape.head.session_id(&line));
                     }
                 }
             }
@@ -189,7 +189,7 @@ impl Mender {
             while let Some((offset, line)) = next_line(&mut source)? {
                 if let Some(shape) = Shape::read(&line) {
                     let candidate = Candidate { of_copy, offset, length: line.len() };
-                    candidates.entry(shape.seq).or_default().push(candidate);
+                    candidates.entry(shape.head.seq).or_default().push(candidate);
                 }
             }
         }

@@ -12,7 +12,7 @@ use crate::carry;
 use crate::chain::{Chain, Place, Verdict};
 use crate::cold::{ClosedLogError, OpenedSegment, Packer, folder_of, open_segment, take_lock};
 use crate::damage::{Damage, DamageKind};
-use crate::line::Shape;
+use crate::line::{Head, Shape};
 use crate::packed::Packed;
 use crate::segment::{SegmentName, segments_of};
 use crate::source::{LineSource, Next};
@@ -195,12 +195,12 @@ fn look(segment: SegmentName, file: Box<dyn LogFile>, chain: &mut Chain, carried
                 is_first = false;
                 match chain.take_next(bytes) {
                     Some(shape) => {
-                        plan.seen.last_seq = shape.seq;
-                        plan.seen.newest_ts_ms = plan.seen.newest_ts_ms.max(shape.ts_ms);
+                        plan.seen.last_seq = shape.head.seq;
+                        plan.seen.newest_ts_ms = plan.seen.newest_ts_ms.max(shape.head.ts_ms);
                     }
                     None => {
                         if let Some(shape) = Shape::read(bytes) {
-                            plan.seen.newest_ts_ms = plan.seen.newest_ts_ms.max(shape.ts_ms);
+                            plan.seen.newest_ts_ms = plan.seen.newest_ts_ms.max(shape.head.ts_ms);
                         }
                         chain.judge(bytes, place, &mut verdicts);
                     }
@@ -312,7 +312,7 @@ impl Plan {
         let (mut crc, mut seq) = (self.first_crc, 0);
         while let Some(line) = next_line(&mut source)? {
             match Shape::read(line).filter(|shape| shape.continues(crc, line)) {
-                Some(shape) => (crc, seq) = (shape.crc, shape.seq),
+                Some(shape) => (crc, seq) = (shape.crc, shape.head.seq),
                 None => return Ok(false),
             }
         }
@@ -332,21 +332,25 @@ fn changed(line: &[u8], change: &mut Change<'_>) -> io::Result<Option<String>> {
     let no_line = || io::Error::other("a line is not as it was when the log was checked");
     let shape = Shape::read(line).ok_or_else(no_line)?;
     let text = std::str::from_utf8(line).map_err(io::Error::other)?;
-    let Shape { seq, ts_ms, .. } = shape;
-    let old = OldLine { seq, ts_ms, kind: &text[shape.kind], payload: &text[shape.payload] };
+    let payload = &text[shape.payload()];
+    let Head { seq, ts_ms, kind, .. } = shape.head;
+    let old = OldLine { seq, ts_ms, kind: &text[kind], payload };
     Ok(change(&old))
 }
 
 /// Appends a line with its payload, or with another one, and returns its crc.
 fn seal(to: &mut Vec<u8>, line: &[u8], payload: Option<&str>, crc: u32) -> io::Result<u32> {
     let shape = Shape::read(line).ok_or_else(|| io::Error::other("not a line of a log"))?;
-    let payload = payload.map_or(&line[shape.payload.clone()], str::as_bytes);
+    let payload = payload.map_or(&line[shape.payload()], str::as_bytes);
     if !(payload.starts_with(b"{") && payload.ends_with(b"}"))
         || memchr::memchr2(b'\n', b'\r', payload).is_some()
     {
-        return Err(io::Error::other(format!("seq {}: the new payload is no object in one line", shape.seq)));
+        return Err(io::Error::other(format!(
+            "seq {}: the new payload is no object in one line",
+            shape.head.seq
+        )));
     }
-    to.extend_from_slice(&line[..shape.payload.start]);
+    to.extend_from_slice(&line[..shape.head.payload]);
     to.extend_from_slice(payload);
     let crc = crc32c::crc32c_append(crc, to);
     to.extend_from_slice(format!(",\"crc\":\"{crc:08x}\"}}\n").as_bytes());
