@@ -107,6 +107,11 @@ pub(crate) fn encode(
     buffer.reserve(head.len() + record.payload.len() + SUFFIX_BYTES + 1);
     buffer.extend_from_slice(head.as_bytes());
     buffer.extend_from_slice(record.payload.as_bytes());
+    end_line(buffer, start, previous_crc)
+}
+
+/// Ends the line that begins at `start` with its crc, which is returned, and a line feed.
+pub(crate) fn end_line(buffer: &mut Vec<u8>, start: usize, previous_crc: u32) -> u32 {
     let crc = crc32c::crc32c_append(previous_crc, &buffer[start..]);
     buffer.extend_from_slice(format!(",\"crc\":\"{crc:08x}\"}}\n").as_bytes());
     crc

@@ -12,7 +12,7 @@ use crate::carry;
 use crate::chain::{Chain, Place, Verdict};
 use crate::cold::{ClosedLogError, OpenedSegment, Packer, folder_of, open_segment, take_lock};
 use crate::damage::{Damage, DamageKind};
-use crate::line::{Head, Shape};
+use crate::line::{Head, Shape, end_line};
 use crate::packed::Packed;
 use crate::segment::{SegmentName, segments_of};
 use crate::source::{LineSource, Next};
@@ -350,9 +350,8 @@ fn seal(to: &mut Vec<u8>, line: &[u8], payload: Option<&str>, crc: u32) -> io::R
             shape.head.seq
         )));
     }
+    let start = to.len();
     to.extend_from_slice(&line[..shape.head.payload]);
     to.extend_from_slice(payload);
-    let crc = crc32c::crc32c_append(crc, to);
-    to.extend_from_slice(format!(",\"crc\":\"{crc:08x}\"}}\n").as_bytes());
-    Ok(crc)
+    Ok(end_line(to, start, crc))
 }
