@@ -16,6 +16,13 @@ pub(crate) struct Place {
     pub offset: u64,
 }
 
+impl Place {
+    pub(crate) fn damage(self, seq: u64, found: Option<u64>, kind: DamageKind) -> Damage {
+        let Place { segment, line, offset } = self;
+        Damage { segment, line, offset, seq, found, kind }
+    }
+}
+
 /// What became of a line.
 #[derive(Debug)]
 pub(crate) enum Verdict {
@@ -205,12 +212,11 @@ impl Chain {
             self.reject_held(verdicts);
             self.bad += 1;
             self.remember(shape.crc);
-            verdicts.push(self.damage(
-                place,
+            verdicts.push(Verdict::Damage(place.damage(
                 self.last_seq + 1,
                 Some(shape.head.seq),
                 DamageKind::OutOfOrder,
-            ));
+            )));
             return Judged::Doubtful;
         }
         if verified {
@@ -237,7 +243,7 @@ impl Chain {
             self.remember_text(&bytes[..shape.body]);
             self.remember(shape.crc);
             self.strict = true;
-            verdicts.push(self.damage(place, seq, Some(shape.head.seq), DamageKind::WrongCrc));
+            verdicts.push(Verdict::Damage(place.damage(seq, Some(shape.head.seq), DamageKind::WrongCrc)));
             return Judged::Doubtful;
         }
         self.reject_held(verdicts);
@@ -248,7 +254,7 @@ impl Chain {
     /// Notes a place that is no line at all.
     pub(crate) fn refuse(&mut self, place: Place, kind: DamageKind, verdicts: &mut Vec<Verdict>) {
         self.reject_held(verdicts);
-        verdicts.push(self.damage(place, self.last_seq + 1 + self.bad, None, kind));
+        verdicts.push(Verdict::Damage(place.damage(self.last_seq + 1 + self.bad, None, kind)));
         self.bad += 1;
     }
 
@@ -259,7 +265,7 @@ impl Chain {
             self.bad += 1;
             self.remember(held.shape.crc);
             self.unverified_seq = self.unverified_seq.max(found);
-            verdicts.push(self.damage(held.place, seq, Some(found), DamageKind::Unverified));
+            verdicts.push(Verdict::Damage(held.place.damage(seq, Some(found), DamageKind::Unverified)));
         }
     }
 
@@ -267,12 +273,12 @@ impl Chain {
         let expected = self.last_seq + 1 + self.bad;
         if shape.head.seq > expected {
             let kind = DamageKind::Missing { to: shape.head.seq - 1 };
-            verdicts.push(self.damage(place.clone(), expected, Some(shape.head.seq), kind));
+            verdicts.push(Verdict::Damage(place.clone().damage(expected, Some(shape.head.seq), kind)));
         }
         self.commit(&shape);
         if shape.head.version > line::LINE_VERSION {
             let kind = DamageKind::NewerVersion(shape.head.version);
-            return verdicts.push(self.damage(place, shape.head.seq, Some(shape.head.seq), kind));
+            return verdicts.push(Verdict::Damage(place.damage(shape.head.seq, Some(shape.head.seq), kind)));
         }
         verdicts.push(Verdict::Line(bytes.to_vec(), shape, place));
     }
@@ -310,11 +316,6 @@ impl Chain {
             self.anchors.remove(0);
         }
         self.anchors.push(crc);
-    }
-
-    fn damage(&self, place: Place, seq: u64, found: Option<u64>, kind: DamageKind) -> Verdict {
-        let Place { segment, line, offset } = place;
-        Verdict::Damage(Damage { segment, line, offset, seq, found, kind })
     }
 }
 

@@ -128,9 +128,7 @@ impl Reader {
             seq += u64::from(Shape::read(rest).is_some_and(|shape| is_next(&shape)));
         }
         current.source.rewind();
-        let Place { segment, line, offset } = current.place();
-        let kind = DamageKind::Lost { to: promised };
-        (seq <= promised).then_some(Damage { segment, line, offset, seq, found: None, kind })
+        (seq <= promised).then(|| current.place().damage(seq, None, DamageKind::Lost { to: promised }))
     }
 
     fn read_on(&mut self) -> Option<Result<Line, Damage>> {
@@ -328,9 +326,7 @@ fn filled(storage: &dyn Storage, name: SegmentName) -> Option<Box<dyn LogFile>> 
 
 fn line_of(bytes: &[u8], shape: &Shape, place: impl FnOnce() -> Place) -> Result<Line, Damage> {
     let Ok(raw) = std::str::from_utf8(bytes) else {
-        let Place { segment, line, offset } = place();
-        let kind = DamageKind::Malformed;
-        return Err(Damage { segment, line, offset, seq: shape.head.seq, found: Some(shape.head.seq), kind });
+        return Err(place().damage(shape.head.seq, Some(shape.head.seq), DamageKind::Malformed));
     };
     Ok(Line {
         seq: shape.head.seq,
