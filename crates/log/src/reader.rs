@@ -162,21 +162,16 @@ impl Reader {
                     self.leave_segment()?;
                 }
                 Err(error) => {
-                    let place = current.place();
-                    if current.source.skip_fault() {
-                        let kind = DamageKind::Unreadable(error.to_string());
-                        self.chain.refuse(place, kind, &mut self.verdicts);
-                        self.take_verdicts();
-                        continue;
+                    if !current.source.skip_fault() {
+                        current.source.rewind();
+                        if std::mem::replace(&mut current.failed, true) {
+                            self.leave_segment()?;
+                            continue;
+                        }
                     }
-                    current.source.rewind();
-                    if std::mem::replace(&mut current.failed, true) {
-                        self.leave_segment()?;
-                    } else {
-                        let kind = DamageKind::Unreadable(error.to_string());
-                        self.chain.refuse(current.place(), kind, &mut self.verdicts);
-                        self.take_verdicts();
-                    }
+                    let kind = DamageKind::Unreadable(error.to_string());
+                    self.chain.refuse(current.place(), kind, &mut self.verdicts);
+                    self.take_verdicts();
                 }
             }
         }
