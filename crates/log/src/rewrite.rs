@@ -109,7 +109,7 @@ pub fn rewrite_closed(
     let mut done = Rewritten::default();
     for plan in plan(&*storage, true).map_err(in_folder)? {
         let is_sound = plan.damage.is_none() && !plan.is_torn && !plan.repeats;
-        if is_sound && !plan.is_last && wanted(&plan.seen) {
+        if is_sound && wanted(&plan.seen) {
             plan.carry_out(&*storage, change, &mut || Ok(()), &mut done).map_err(in_folder)?;
         }
     }
@@ -148,14 +148,11 @@ fn plan(storage: &dyn Storage, without_last: bool) -> Result<Vec<Plan>, ClosedLo
     }
     for segment in filled {
         let file = open_segment(storage, segment)?.file;
-        if let Some(before) = plans.last_mut() {
-            before.is_last = false;
-        }
         let carried = plans.last().and_then(|before| carry::read(storage, before.segment));
         plans.push(look(segment, file, &mut chain, carried));
     }
-    if without_last && let Some(plan) = plans.last_mut() {
-        plan.is_last = false;
+    if !without_last && let Some(plan) = plans.last_mut() {
+        plan.is_last = true;
     }
     Ok(plans)
 }
@@ -174,7 +171,7 @@ fn look(segment: SegmentName, file: Box<dyn LogFile>, chain: &mut Chain, carried
         },
         first_crc: chain.last_crc().unwrap_or(0),
         last_crc: chain.last_crc().unwrap_or(0),
-        is_last: true,
+        is_last: false,
         damage: None,
         is_torn: false,
         repeats,
