@@ -10,7 +10,7 @@ use crate::cold;
 use crate::damage::{Damage, DamageKind};
 use crate::index::Index;
 use crate::line::Shape;
-use crate::opening::follows_line_feed;
+use crate::opening::open_at;
 use crate::segment::{SegmentName, segments_of};
 use crate::source::{LineSource, Next};
 use crate::storage::{Folder, LogFile, Storage};
@@ -256,17 +256,11 @@ impl Reader {
     fn near(&self, name: SegmentName) -> Option<(Chain, LineSource)> {
         let index = Index::read(&*self.storage, name, None).filter(|_| self.from_seq > 1)?;
         let place = *index.entries.iter().rev().find(|entry| entry.seq <= self.from_seq)?;
-        let file = cold::open_segment(&*self.storage, name).ok()?.file;
-        if !follows_line_feed(&*file, place.offset) {
-            return None;
-        }
-        let line = (place.seq + 1).checked_sub(name.first_seq).filter(|line| *line > 0)?;
-        let mut source = LineSource::at(file, place.offset, line);
-        let behind = || Some(Chain::behind(place.seq.checked_sub(1)?, place.crc));
+        let (chain, mut source) = open_at(&*self.storage, name, place)?;
         let Ok(Next::Line(range)) = source.next() else { return None };
-        behind()?.take_next(source.bytes(range.clone()))?;
+        chain.clone().take_next(source.bytes(range.clone()))?;
         source.put_back(range);
-        Some((behind()?, source))
+        Some((chain, source))
     }
 
     fn enter(&mut self, (name, source): (SegmentName, LineSource)) {
