@@ -14,9 +14,10 @@ use sha2::{Digest, Sha256};
 use crate::cold;
 use crate::line::{Head, MAX_SESSION_ID_BYTES, NewRecord};
 use crate::reader::Reader;
+use crate::refused::{AppendError, OpenError};
 use crate::segment::segments_of;
 use crate::storage::{Folder, Storage};
-use crate::store::{Ack, AppendError, Durability, Health, OpenError, Opened, Options, Store};
+use crate::store::{Ack, Durability, Health, Opened, Options, Store};
 
 /// More than the head of a line can have: a session id of 1 KiB in escapes, and its other members.
 const HEAD_BYTES: usize = 8 << 10;

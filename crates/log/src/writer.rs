@@ -18,9 +18,10 @@ use crate::index::{Entry, IndexWriter};
 use crate::line::NewRecord;
 use crate::queue::{Job, Queue, Reply, SyncDone, SyncedTo};
 use crate::recover::Recovered;
+use crate::refused::AppendError;
 use crate::segment::{SegmentName, segments_of};
 use crate::storage::{LogFile, Storage, append_all};
-use crate::store::{Ack, AppendError, Durability, GapRecord, Lost, OnDamage, Options};
+use crate::store::{Ack, Durability, GapRecord, Lost, OnDamage, Options};
 use crate::syncer::{Syncer, sync};
 
 /// One write has at most this many bytes, unless a single append has more.
