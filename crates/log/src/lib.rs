@@ -38,6 +38,7 @@ mod source;
 mod storage;
 mod store;
 mod syncer;
+mod waiters;
 mod whole;
 mod writer;
 

@@ -16,13 +16,14 @@ use std::time::{Duration, Instant};
 use crate::batch::{Chunk, Encoder};
 use crate::index::{Entry, IndexWriter};
 use crate::line::NewRecord;
-use crate::queue::{Job, Queue, Reply, SyncDone, SyncedTo};
+use crate::queue::{Job, Queue, SyncDone, SyncedTo};
 use crate::recover::Recovered;
 use crate::refused::AppendError;
 use crate::segment::{SegmentName, segments_of};
 use crate::storage::{LogFile, Storage, append_all};
-use crate::store::{Ack, Durability, GapRecord, Lost, OnDamage, Options};
+use crate::store::{GapRecord, Lost, OnDamage, Options};
 use crate::syncer::{Syncer, sync};
+use crate::waiters::Waiters;
 
 /// One write has at most this many bytes, unless a single append has more.
 const CHUNK_BYTES: u64 = 1 << 20;
@@ -42,12 +43,6 @@ struct Segment {
     cut_back: bool,
     /// In a log that has indexes.
     index: Option<IndexWriter>,
-}
-
-struct Waiter {
-    first_seq: u64,
-    last_seq: u64,
-    reply: Reply,
 }
 
 struct Failure {
@@ -83,9 +78,7 @@ pub(crate) struct Writer {
     synced_seq: u64,
     synced_crc: u32,
     sync_under_way: bool,
-    wait_written: VecDeque<Waiter>,
-    wait_synced: VecDeque<Waiter>,
-    answers: Vec<(Reply, Result<Ack, AppendError>)>,
+    waiters: Waiters,
 
     failure: Option<Failure>,
     read_only: Option<String>,
@@ -150,9 +143,7 @@ impl Writer {
             synced_seq: found.last_seq,
             synced_crc: found.last_crc,
             sync_under_way: false,
-            wait_written: VecDeque::new(),
-            wait_synced: VecDeque::new(),
-            answers: Vec::new(),
+            waiters: Waiters::default(),
             failure: None,
             read_only: None,
             failed_cuts: 0,
@@ -181,12 +172,10 @@ impl Writer {
                 }
             };
             if !go_on {
-                self.refuse_waiters(0, &AppendError::Closed);
+                self.waiters.refuse(0, &AppendError::Closed);
             }
             self.publish();
-            for (reply, answer) in self.answers.drain(..) {
-                reply.send(answer);
-            }
+            self.waiters.send();
             // Nobody waits for the index, and a failure of its own is no failure of the log.
             drop(catch_unwind(AssertUnwindSafe(|| self.keep_index())));
             if !go_on {
@@ -211,7 +200,7 @@ impl Writer {
             self.closing = true;
             self.finish();
         }
-        self.answer_waiters();
+        self.waiters.answer(self.written_seq, self.synced_seq);
         !self.closing
     }
 
@@ -226,26 +215,23 @@ impl Writer {
 
     fn accept(&mut self, job: Job) {
         if let Some(reason) = &self.read_only {
-            return self.answers.push((job.reply, Err(AppendError::ReadOnly { reason: reason.clone() })));
+            let refused = AppendError::ReadOnly { reason: reason.clone() };
+            return self.waiters.refuse_one(job.reply, refused);
         }
         if self.failure.is_some() && self.unwritten_bytes + job.weight as u64 > self.pending_bytes {
             self.lose(&job.records);
             let refused = AppendError::Full { pending_bytes: self.unwritten_bytes };
-            return self.answers.push((job.reply, Err(refused)));
+            return self.waiters.refuse_one(job.reply, refused);
         }
         self.encode_gap();
         let first_seq = self.encoder.next_seq;
         if job.first_seq.is_some_and(|wanted| wanted != first_seq && !job.records.is_empty()) {
-            return self.answers.push((job.reply, Err(AppendError::Moved { next_seq: first_seq })));
+            return self.waiters.refuse_one(job.reply, AppendError::Moved { next_seq: first_seq });
         }
         if !job.records.is_empty() {
             self.encode(&job.records, job.weight as u64);
         }
-        let waiter = Waiter { first_seq, last_seq: self.encoder.next_seq - 1, reply: job.reply };
-        match job.durability {
-            Durability::Written => self.wait_written.push_back(waiter),
-            Durability::Synced => self.wait_synced.push_back(waiter),
-        }
+        self.waiters.push(job.durability, first_seq, self.encoder.next_seq - 1, job.reply);
     }
 
     fn encode(&mut self, records: &[NewRecord], weight: u64) {
@@ -454,7 +440,7 @@ impl Writer {
         if self.sync_under_way || self.read_only.is_some() || self.written_seq == self.synced_seq {
             return;
         }
-        let wanted = self.wait_synced.front().is_some_and(|waiter| waiter.last_seq <= self.written_seq);
+        let wanted = self.waiters.want_sync(self.written_seq);
         let within = self.unsynced_since.zip(self.sync_within);
         let due = much || within.is_some_and(|(since, within)| since.elapsed() >= within);
         if let Some(segment) = self.segment.as_ref().filter(|_| wanted || due) {
@@ -557,29 +543,6 @@ impl Writer {
 
     // Ends, good and bad.
 
-    fn answer_waiters(&mut self) {
-        let queues = [
-            (&mut self.wait_written, self.written_seq, Durability::Written),
-            (&mut self.wait_synced, self.synced_seq, Durability::Synced),
-        ];
-        for (waiters, reached, durability) in queues {
-            while waiters.front().is_some_and(|waiter| waiter.last_seq <= reached) {
-                if let Some(Waiter { first_seq, last_seq, reply }) = waiters.pop_front() {
-                    self.answers.push((reply, Ok(Ack { first_seq, last_seq, durability })));
-                }
-            }
-        }
-    }
-
-    /// Refuses the appends of which anything comes after a seq.
-    fn refuse_waiters(&mut self, after_seq: u64, refusal: &AppendError) {
-        for waiters in [&mut self.wait_written, &mut self.wait_synced] {
-            let count = waiters.iter().take_while(|waiter| waiter.last_seq <= after_seq).count();
-            let refused = waiters.split_off(count);
-            self.answers.extend(refused.into_iter().map(|waiter| (waiter.reply, Err(refusal.clone()))));
-        }
-    }
-
     fn forget_unwritten(&mut self) {
         self.unwritten.clear();
         self.unwritten_bytes = 0;
@@ -595,16 +558,16 @@ impl Writer {
         if self.moving {
             return self.make_read_only("the writer failed while it moved to a new segment");
         }
-        self.answer_waiters();
-        self.refuse_waiters(self.written_seq, &AppendError::Panicked);
+        self.waiters.answer(self.written_seq, self.synced_seq);
+        self.waiters.refuse(self.written_seq, &AppendError::Panicked);
         self.forget_unwritten();
         self.tainted = self.segment.as_ref().is_some_and(|segment| segment.dirty);
         drop(self.cut_tail());
     }
 
     fn make_read_only(&mut self, reason: &str) {
-        self.answer_waiters();
-        self.refuse_waiters(0, &AppendError::ReadOnly { reason: reason.to_owned() });
+        self.waiters.answer(self.written_seq, self.synced_seq);
+        self.waiters.refuse(0, &AppendError::ReadOnly { reason: reason.to_owned() });
         self.forget_unwritten();
         self.failure = None;
         self.moving = false;
