@@ -84,6 +84,23 @@ pub fn seqs(lines: &[Line]) -> Vec<u64> {
     lines.iter().map(|line| line.seq).collect()
 }
 
+/// The lines of a log, line feeds included.
+pub fn lines_of(log: &[u8]) -> Vec<Vec<u8>> {
+    log.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()
+}
+
+/// The crc at the end of a line, line feed included.
+pub fn crc_of(line: &[u8]) -> u32 {
+    let hex = std::str::from_utf8(&line[line.len() - 11..line.len() - 3]).unwrap();
+    u32::from_str_radix(hex, 16).unwrap()
+}
+
+/// The line with this text, as one that continues a crc.
+pub fn sealed(body: &[u8], previous_crc: u32) -> Vec<u8> {
+    let crc = crc32c::crc32c_append(previous_crc, body);
+    [body, format!(",\"crc\":\"{crc:08x}\"}}\n").as_bytes()].concat()
+}
+
 /// Waits until something holds that another thread brings about.
 pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let start = std::time::Instant::now();
