@@ -11,7 +11,7 @@ use herdbook_log::{
 };
 
 use crate::disk::{Disk, Random};
-use crate::support::{NOW_MS, lines_of, read_all, record, seqs};
+use crate::support::{NOW_MS, answer, lines_of, read_all, record, send_to, seqs};
 
 const SEGMENT: &str = "0000000001.jsonl";
 
@@ -33,9 +33,7 @@ fn sessions(state: &Path) -> Sessions {
 }
 
 fn append(log: &mut herdbook_log::SessionLog, record: NewRecord) {
-    let (sender, answer) = std::sync::mpsc::channel();
-    log.append(vec![record], Durability::Synced, move |done| drop(sender.send(done)));
-    answer.recv().unwrap().unwrap();
+    answer(&send_to(log, vec![record], Durability::Synced)).unwrap();
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use herdbook_log::{
@@ -14,7 +14,7 @@ use herdbook_log::{
 
 use crate::disk::{Disk, Faults, Random};
 use crate::session_damage::on;
-use crate::support::{answer, padded_record, read_all, seeds, send, seqs, until};
+use crate::support::{answer, padded_record, read_all, seeds, send, send_to, seqs, until};
 
 type Answer = Receiver<Result<Ack, AppendError>>;
 
@@ -96,12 +96,6 @@ fn options(disk: &Disk, random: &mut Random) -> Options {
     }
 }
 
-fn append(log: &mut SessionLog, records: Vec<NewRecord>, durability: Durability) -> Answer {
-    let (sender, receiver) = channel();
-    log.append(records, durability, move |answer| drop(sender.send(answer)));
-    receiver
-}
-
 fn open(disk: &Disk, random: &mut Random) -> SessionLog {
     let sessions = Sessions::new("unused".as_ref());
     let opened = sessions.open("s-1", options(disk, random));
@@ -119,7 +113,7 @@ fn send_again(log: &mut SessionLog, producer: &mut Producer) -> Result<(), Appen
         let new: Vec<NewRecord> = (0..records.len()).filter(is_new).map(|at| records[at].clone()).collect();
         // All or a beginning is there, never a part behind a hole.
         assert!(placed.duplicates.iter().copied().eq(0..placed.duplicates.len()));
-        let ack = answer(&append(log, new.clone(), durability))?;
+        let ack = answer(&send_to(log, new.clone(), durability))?;
         if !new.is_empty() {
             producer.note(ack, &new);
         }
@@ -144,7 +138,7 @@ fn run(seed: u64) {
             let records = producer.make(&mut random);
             let durability = if random.one_in(2) { Durability::Synced } else { Durability::Written };
             assert_eq!(log.place(&[], Expected::Any).unwrap().last_seq, log.last_seq());
-            let receiver = append(&mut log, records.clone(), durability);
+            let receiver = send_to(&mut log, records.clone(), durability);
             if random.one_in(2) {
                 waiting.push((receiver, records, durability));
                 continue;
@@ -191,7 +185,7 @@ fn run(seed: u64) {
     let mut log = open(&disk, &mut random);
     send_again(&mut log, &mut producer).unwrap();
     let records = producer.make(&mut random);
-    let ack = answer(&append(&mut log, records.clone(), Durability::Synced)).unwrap();
+    let ack = answer(&send_to(&mut log, records.clone(), Durability::Synced)).unwrap();
     producer.note(ack, &records);
     drop(log);
     producer.check(&disk);

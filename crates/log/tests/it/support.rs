@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use herdbook_log::{Ack, AppendError, Damage, Durability, Line, NewRecord, Options, Reader, Store};
+use herdbook_log::{
+    Ack, AppendError, Damage, Durability, Line, NewRecord, Options, Reader, SessionLog, Store,
+};
 
 /// Wall clock of the tests: 2026-01-01T00:00:03Z.
 pub const NOW_MS: u64 = 1_767_225_603_000;
@@ -38,6 +40,16 @@ pub fn send(
 ) -> Receiver<Result<Ack, AppendError>> {
     let (sender, receiver) = channel();
     store.append(records, durability, move |answer| drop(sender.send(answer)));
+    receiver
+}
+
+pub fn send_to(
+    log: &mut SessionLog,
+    records: Vec<NewRecord>,
+    durability: Durability,
+) -> Receiver<Result<Ack, AppendError>> {
+    let (sender, receiver) = channel();
+    log.append(records, durability, move |answer| drop(sender.send(answer)));
     receiver
 }
 
