@@ -1,5 +1,6 @@
 //! Helpers: records with made-up ids, appends that wait for their answer, logs read back.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
@@ -60,6 +61,26 @@ pub fn answer(receiver: &Receiver<Result<Ack, AppendError>>) -> Result<Ack, Appe
 pub fn append(store: &Store, numbers: impl IntoIterator<Item = u64>, durability: Durability) -> Ack {
     let records = numbers.into_iter().map(record).collect();
     answer(&send(store, records, durability)).expect("appended")
+}
+
+/// What has been promised: id by seq.
+#[derive(Default)]
+pub struct Promised {
+    synced: BTreeMap<u64, String>,
+    /// Since the last power cut.
+    pub written: BTreeMap<u64, String>,
+}
+
+impl Promised {
+    pub fn note(&mut self, ack: Ack, records: &[NewRecord]) {
+        let to = if ack.durability == Durability::Synced { &mut self.synced } else { &mut self.written };
+        let ids = records.iter().map(|record| record.id.clone());
+        to.extend((ack.first_seq..=ack.last_seq).zip(ids));
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = (&u64, &String)> {
+        self.synced.iter().chain(&self.written)
+    }
 }
 
 /// Everything that can be read now.
