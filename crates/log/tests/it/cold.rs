@@ -126,12 +126,12 @@ fn zstdgrep_finds_a_line_and_each_frame_ends_a_line() {
     // Three lines of 300 kB fit; the last two go with nothing of the long one, which takes three frames and ends the last.
     assert_eq!(lengths, [3, 3, 2, 0, 0, 1]);
     assert_eq!(seqs(&read_all(&mut Reader::open(&dir)).0), (1..=9).collect::<Vec<u64>>());
-    if let Ok(found) = std::process::Command::new("zstdgrep")
-        .args(["-c", "\"seq\":7,"])
-        .arg(dir.join("0000000001.jsonl.zst"))
-        .output()
-    {
-        assert_eq!(String::from_utf8_lossy(&found.stdout).trim(), "1");
+    let mut grep = std::process::Command::new("zstdgrep");
+    match grep.args(["-c", "\"seq\":7,"]).arg(dir.join("0000000001.jsonl.zst")).output() {
+        Ok(found) => assert_eq!(String::from_utf8_lossy(&found.stdout).trim(), "1"),
+        Err(_) => {
+            println!("skipped: the search in zstdgrep_finds_a_line_and_each_frame_ends_a_line: no zstdgrep")
+        }
     }
 }
 
