@@ -142,7 +142,7 @@ impl Mender {
         (damage, reader.last_seq())
     }
 
-    /// The session that most readable lines are of, to begin the chain with.
+    /// The session of the first readable line, to begin the chain with.
     fn session(&self, segments: &[SegmentName]) -> io::Result<Option<String>> {
         for segment in segments {
             for of_copy in [false, true] {
