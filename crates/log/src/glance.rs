@@ -73,9 +73,8 @@ pub fn glance(dir: &Path) -> io::Result<Glance> {
     // An empty segment was made and not written to yet.
     let storage = Folder::new(dir);
     let segments = segments_of(&names);
-    let index = segments.last().zip(found.session_id.as_deref());
-    let index = index.and_then(|(segment, session)| Index::read(&storage, *segment, Some(session)));
-    let promised = index.and_then(|index| index.synced).map_or(0, |synced| synced.seq.saturating_sub(1));
+    let last = segments.last().zip(found.session_id.as_deref());
+    let promised = last.map_or(0, |(segment, session)| Index::promised(&storage, *segment, session));
     for segment in segments.iter().rev() {
         let file = cold::open_segment(&storage, *segment)?.file;
         match last_lines(&*file)? {

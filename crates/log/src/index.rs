@@ -112,6 +112,12 @@ impl Index {
         }
     }
 
+    /// Reads the last seq that was synced for sure; 0 where no index says one.
+    pub(crate) fn promised(storage: &dyn Storage, name: SegmentName, session: &str) -> u64 {
+        let synced = Index::read(storage, name, Some(session)).and_then(|index| index.synced);
+        synced.map_or(0, |synced| synced.seq.saturating_sub(1))
+    }
+
     fn take(&mut self, record: &[u8], seed: Option<u32>) -> bool {
         if let Some(entry) = Entry::decode(record, ENTRY) {
             let rises =

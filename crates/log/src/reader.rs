@@ -111,8 +111,7 @@ impl Reader {
             let raw = line.raw.as_bytes();
             Shape::read(raw)?.head.session_id(raw)
         });
-        let index = session.and_then(|session| Index::read(&*self.storage, last, Some(&session)));
-        index.and_then(|index| index.synced).map_or(0, |synced| synced.seq.saturating_sub(1))
+        session.map_or(0, |session| Index::promised(&*self.storage, last, &session))
     }
 
     /// Returns what is lost of the lines up to this seq, which were synced, when the end was read. A last line that is
