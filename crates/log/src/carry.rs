@@ -8,7 +8,7 @@
 use std::io;
 
 use crate::segment::SegmentName;
-use crate::storage::Storage;
+use crate::storage::{Storage, read_full};
 use crate::whole;
 
 /// Reads which crc the segment after this one continues; nothing where this one was never rewritten. A file that says
@@ -16,13 +16,7 @@ use crate::whole;
 pub(crate) fn read(storage: &dyn Storage, segment: SegmentName) -> Option<u32> {
     let file = storage.open(&segment.carry_name(), false).ok()?;
     let mut bytes = [0; 16];
-    let mut filled = 0;
-    loop {
-        match file.read_at(&mut bytes[filled..], filled as u64).ok()? {
-            0 => break,
-            count => filled += count,
-        }
-    }
+    let filled = read_full(&*file, &mut bytes, 0).ok()?;
     let digits = bytes[..filled].strip_suffix(b"\n")?;
     let is_crc = digits.len() == 8 && digits.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
     u32::from_str_radix(std::str::from_utf8(digits).ok().filter(|_| is_crc)?, 16).ok()

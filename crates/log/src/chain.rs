@@ -5,8 +5,6 @@
 //! damaged line was put in), the one that stands in the damaged line (its text was changed), the one its text gives
 //! (its crc was changed). Where the predecessor is gone, a line is held until the next one continues it.
 
-use std::ops::Range;
-
 use crate::damage::{Damage, DamageKind};
 use crate::line::{self, Head, Shape};
 
@@ -16,6 +14,13 @@ pub(crate) struct Place {
     pub segment: String,
     pub line: u64,
     pub offset: u64,
+}
+
+impl Place {
+    pub(crate) fn damage(self, seq: u64, found: Option<u64>, kind: DamageKind) -> Damage {
+        let Place { segment, line, offset } = self;
+        Damage { segment, line, offset, seq, found, kind }
+    }
 }
 
 /// What became of a line.
@@ -117,7 +122,7 @@ impl Chain {
     /// The highest seq that must not be given again: of the last good line, or of a line after it that stays in
     /// place although nothing vouches for it.
     pub(crate) fn highest_seq(&self) -> u64 {
-        let held = self.held.as_ref().map_or(0, |held| held.shape.seq);
+        let held = self.held.as_ref().map_or(0, |held| held.shape.head.seq);
         self.last_seq.max(self.unverified_seq).max(held)
     }
 
@@ -155,9 +160,9 @@ impl Chain {
             return None;
         }
         let shape = Shape::read(bytes)?;
-        self.start(bytes, &shape.session);
-        let follows = shape.version <= line::LINE_VERSION
-            && shape.seq == self.last_seq + 1
+        self.start(bytes, &shape.head);
+        let follows = shape.head.version <= line::LINE_VERSION
+            && shape.head.seq == self.last_seq + 1
             && (self.trust_first || self.continues_last(bytes, &shape));
         if follows {
             self.commit(&shape);
@@ -171,7 +176,7 @@ impl Chain {
             self.refuse(place, DamageKind::Malformed, verdicts);
             let text = &bytes[..bytes.len().saturating_sub(line::SUFFIX_BYTES)];
             if let Some(head) = Head::read(text) {
-                self.start(bytes, &head.session);
+                self.start(bytes, &head);
                 self.remember_text(text);
             }
             let crc = line::read_crc(bytes);
@@ -182,40 +187,43 @@ impl Chain {
             return Judged::Doubtful;
         };
         if std::mem::take(&mut self.overlap) {
-            if shape.seq < self.last_seq {
+            if shape.head.seq < self.last_seq {
                 self.overlap = true;
                 return Judged::Repeated;
             }
-            if shape.seq == self.last_seq && Some(shape.crc) == self.last_crc {
+            if shape.head.seq == self.last_seq && Some(shape.crc) == self.last_crc {
                 return Judged::Right;
             }
         }
-        self.start(bytes, &shape.session);
-        if let Some(held) = self
-            .held
-            .take_if(|held| shape.seq == held.shape.seq + 1 && continues(held.shape.crc, bytes, &shape))
-        {
+        self.start(bytes, &shape.head);
+        if let Some(held) = self.held.take_if(|held| {
+            shape.head.seq == held.shape.head.seq + 1 && shape.continues(held.shape.crc, bytes)
+        }) {
             self.accept(&held.bytes, held.shape, held.place, verdicts);
             self.accept(bytes, shape, place, verdicts);
             return Judged::Right;
         }
-        let believed = self.trust_first && self.bad == 0 && shape.seq == self.last_seq + 1;
+        let believed = self.trust_first && self.bad == 0 && shape.head.seq == self.last_seq + 1;
         let verified = believed
             || self.continues_last(bytes, &shape)
-            || self.held.as_ref().is_some_and(|held| continues(held.shape.crc, bytes, &shape))
-            || self.anchors.iter().any(|anchor| continues(*anchor, bytes, &shape));
-        if shape.seq <= self.last_seq {
+            || self.held.as_ref().is_some_and(|held| shape.continues(held.shape.crc, bytes))
+            || self.anchors.iter().any(|anchor| shape.continues(*anchor, bytes));
+        if shape.head.seq <= self.last_seq {
             self.reject_held(verdicts);
             self.bad += 1;
             self.remember(shape.crc);
-            verdicts.push(self.damage(place, self.last_seq + 1, Some(shape.seq), DamageKind::OutOfOrder));
+            verdicts.push(Verdict::Damage(place.damage(
+                self.last_seq + 1,
+                Some(shape.head.seq),
+                DamageKind::OutOfOrder,
+            )));
             return Judged::Doubtful;
         }
         if verified {
             let displaced = self.held.as_ref().map(|held| held.shape.crc);
             self.reject_held(verdicts);
             let carried = std::mem::take(&mut self.anchors);
-            let (bad, seq) = (self.bad, shape.seq);
+            let (bad, seq) = (self.bad, shape.head.seq);
             let last_before = self.last_seq;
             self.accept(bytes, shape, place, verdicts);
             // Lines that stood before this one although they come after it: what follows may continue one of them.
@@ -228,14 +236,14 @@ impl Chain {
         // A line that directly follows the last good one has to continue it; so has one after lines whose crcs are
         // known. Anything else may be right: the next line will tell.
         let known = seq_is_next(&shape, self.last_seq, self.bad) && (self.bad == 0 || self.strict);
-        if known || shape.seq == self.last_seq + 1 {
+        if known || shape.head.seq == self.last_seq + 1 {
             self.reject_held(verdicts);
             let seq = self.last_seq + 1 + self.bad;
             self.bad += 1;
             self.remember_text(&bytes[..shape.body]);
             self.remember(shape.crc);
             self.strict = true;
-            verdicts.push(self.damage(place, seq, Some(shape.seq), DamageKind::WrongCrc));
+            verdicts.push(Verdict::Damage(place.damage(seq, Some(shape.head.seq), DamageKind::WrongCrc)));
             return Judged::Doubtful;
         }
         self.reject_held(verdicts);
@@ -246,38 +254,38 @@ impl Chain {
     /// Notes a place that is no line at all.
     pub(crate) fn refuse(&mut self, place: Place, kind: DamageKind, verdicts: &mut Vec<Verdict>) {
         self.reject_held(verdicts);
-        verdicts.push(self.damage(place, self.last_seq + 1 + self.bad, None, kind));
+        verdicts.push(Verdict::Damage(place.damage(self.last_seq + 1 + self.bad, None, kind)));
         self.bad += 1;
     }
 
     /// Gives up waiting for a line that vouches for the held one.
     pub(crate) fn reject_held(&mut self, verdicts: &mut Vec<Verdict>) {
         if let Some(held) = self.held.take() {
-            let (seq, found) = (self.last_seq + 1 + self.bad, held.shape.seq);
+            let (seq, found) = (self.last_seq + 1 + self.bad, held.shape.head.seq);
             self.bad += 1;
             self.remember(held.shape.crc);
             self.unverified_seq = self.unverified_seq.max(found);
-            verdicts.push(self.damage(held.place, seq, Some(found), DamageKind::Unverified));
+            verdicts.push(Verdict::Damage(held.place.damage(seq, Some(found), DamageKind::Unverified)));
         }
     }
 
     fn accept(&mut self, bytes: &[u8], shape: Shape, place: Place, verdicts: &mut Vec<Verdict>) {
         let expected = self.last_seq + 1 + self.bad;
-        if shape.seq > expected {
-            let kind = DamageKind::Missing { to: shape.seq - 1 };
-            verdicts.push(self.damage(place.clone(), expected, Some(shape.seq), kind));
+        if shape.head.seq > expected {
+            let kind = DamageKind::Missing { to: shape.head.seq - 1 };
+            verdicts.push(Verdict::Damage(place.clone().damage(expected, Some(shape.head.seq), kind)));
         }
         self.commit(&shape);
-        if shape.version > line::LINE_VERSION {
-            let kind = DamageKind::NewerVersion(shape.version);
-            return verdicts.push(self.damage(place, shape.seq, Some(shape.seq), kind));
+        if shape.head.version > line::LINE_VERSION {
+            let kind = DamageKind::NewerVersion(shape.head.version);
+            return verdicts.push(Verdict::Damage(place.damage(shape.head.seq, Some(shape.head.seq), kind)));
         }
         verdicts.push(Verdict::Line(bytes.to_vec(), shape, place));
     }
 
     fn commit(&mut self, shape: &Shape) {
         self.started = true;
-        self.last_seq = shape.seq;
+        self.last_seq = shape.head.seq;
         self.last_crc = Some(shape.crc);
         self.bad = 0;
         self.strict = false;
@@ -286,14 +294,14 @@ impl Chain {
         self.unverified_seq = 0;
     }
 
-    fn start(&mut self, bytes: &[u8], session: &Range<usize>) {
+    fn start(&mut self, bytes: &[u8], head: &Head) {
         if !self.started {
-            self.last_crc = line::unquote(&bytes[session.clone()]).as_deref().map(line::first_crc);
+            self.last_crc = head.session_id(bytes).as_deref().map(line::first_crc);
         }
     }
 
     fn continues_last(&self, bytes: &[u8], shape: &Shape) -> bool {
-        self.last_crc.is_some_and(|crc| continues(crc, bytes, shape))
+        self.last_crc.is_some_and(|crc| shape.continues(crc, bytes))
     }
 
     /// Remembers the crc that a line with this text has after the last right one.
@@ -309,22 +317,8 @@ impl Chain {
         }
         self.anchors.push(crc);
     }
-
-    fn damage(&self, place: Place, seq: u64, found: Option<u64>, kind: DamageKind) -> Verdict {
-        let Place { segment, line, offset } = place;
-        Verdict::Damage(Damage { segment, line, offset, seq, found, kind })
-    }
-}
-
-/// True for a line whose crc continues nothing but a session id, whatever its seq is.
-pub(crate) fn begins(session: &str, bytes: &[u8], shape: &Shape) -> bool {
-    continues(line::first_crc(session), bytes, shape)
-}
-
-fn continues(previous_crc: u32, bytes: &[u8], shape: &Shape) -> bool {
-    shape.continues(previous_crc, bytes)
 }
 
 fn seq_is_next(shape: &Shape, last_seq: u64, bad: u64) -> bool {
-    shape.seq == last_seq + 1 + bad
+    shape.head.seq == last_seq + 1 + bad
 }

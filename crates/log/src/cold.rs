@@ -17,7 +17,7 @@ use crate::lock::{self, Lock, LockError, LockOwner};
 use crate::packed::{FRAME_BYTES, Packed};
 use crate::reader::Reader;
 use crate::segment::{SegmentName, segments_of};
-use crate::storage::{Folder, LogFile, Storage};
+use crate::storage::{Folder, LogFile, Storage, read_full};
 use crate::whole::Whole;
 
 /// How hard is tried: zstd's own default.
@@ -258,14 +258,8 @@ fn is_equal(storage: &dyn Storage, packed: &str, plain: &dyn LogFile) -> io::Res
         if count == 0 {
             return Ok(offset == plain.length()?);
         }
-        let mut filled = 0;
-        while filled < count {
-            match plain.read_at(&mut texts.1[filled..count], offset + filled as u64)? {
-                0 => return Ok(false),
-                more => filled += more,
-            }
-        }
-        if texts.0[..count] != texts.1[..count] {
+        let filled = read_full(plain, &mut texts.1[..count], offset)?;
+        if texts.0[..count] != texts.1[..filled] {
             return Ok(false);
         }
         offset += count as u64;

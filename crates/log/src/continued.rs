@@ -5,10 +5,11 @@ use std::path::Path;
 use crate::cold::ClosedLogError;
 use crate::line::{self, NewRecord};
 use crate::reader::Reader;
+use crate::refused::OpenError;
 use crate::repair::look;
 use crate::sessions::Sessions;
 use crate::storage::Folder;
-use crate::store::{Durability, OpenError, Options};
+use crate::store::{Durability, Options};
 use crate::whole;
 
 /// How much is appended at once, in bytes.

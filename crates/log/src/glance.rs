@@ -6,11 +6,11 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use crate::cold;
-use crate::index::{Index, read_full};
+use crate::index::Index;
 use crate::line::{self, MAX_LINE_BYTES, Shape};
 use crate::reader::Reader;
 use crate::segment::{SegmentName, segments_of};
-use crate::storage::{Folder, LogFile};
+use crate::storage::{Folder, LogFile, read_full};
 
 /// How much of each end is read first, in bytes; more where a line is longer.
 const WINDOW_BYTES: u64 = 64 << 10;
@@ -62,8 +62,8 @@ pub fn glance(dir: &Path) -> io::Result<Glance> {
     }
     match Reader::open(dir).next() {
         Some(Ok(line)) => {
-            let shape = Shape::read(line.raw.as_bytes());
-            found.session_id = shape.and_then(|shape| line::unquote(&line.raw.as_bytes()[shape.session]));
+            let raw = line.raw.as_bytes();
+            found.session_id = Shape::read(raw).and_then(|shape| shape.head.session_id(raw));
             (found.last_seq, found.last_ts_ms) = (line.seq, line.ts_ms);
             found.first = Some(line.raw);
         }
@@ -73,9 +73,8 @@ pub fn glance(dir: &Path) -> io::Result<Glance> {
     // An empty segment was made and not written to yet.
     let storage = Folder::new(dir);
     let segments = segments_of(&names);
-    let index = segments.last().zip(found.session_id.as_deref());
-    let index = index.and_then(|(segment, session)| Index::read(&storage, *segment, Some(session)));
-    let promised = index.and_then(|index| index.synced).map_or(0, |synced| synced.seq.saturating_sub(1));
+    let last = segments.last().zip(found.session_id.as_deref());
+    let promised = last.map_or(0, |(segment, session)| Index::promised(&storage, *segment, session));
     for segment in segments.iter().rev() {
         let file = cold::open_segment(&storage, *segment)?.file;
         match last_lines(&*file)? {
@@ -139,11 +138,11 @@ fn last_lines(file: &dyn LogFile) -> io::Result<End> {
         let Some(shape) = Shape::read(last) else { return Ok(End::Damaged) };
         let from = before.map(|at| (memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |at| at + 1), at));
         let previous = from.and_then(|(from, to)| line::read_crc(&bytes[from..to]));
-        let fits = |(_, crc)| crc32c::crc32c_append(crc, &last[..shape.body]) == shape.crc;
+        let fits = |(_, crc)| shape.continues(crc, last);
         if previous.is_some_and(|previous| !fits(previous)) {
             return Ok(End::Damaged);
         }
-        return Ok(End::Line { seq: shape.seq, ts_ms: shape.ts_ms });
+        return Ok(End::Line { seq: shape.head.seq, ts_ms: shape.head.ts_ms });
     }
 }
 

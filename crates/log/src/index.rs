@@ -16,7 +16,7 @@ use std::io;
 
 use crate::batch::Chunk;
 use crate::segment::SegmentName;
-use crate::storage::{LogFile, Storage, append_all};
+use crate::storage::{LogFile, Storage, append_all, read_full};
 use crate::syncer::sync;
 
 const RECORD_BYTES: usize = 24;
@@ -112,6 +112,12 @@ impl Index {
         }
     }
 
+    /// Reads the last seq that was synced for sure; 0 where no index says one.
+    pub(crate) fn promised(storage: &dyn Storage, name: SegmentName, session: &str) -> u64 {
+        let synced = Index::read(storage, name, Some(session)).and_then(|index| index.synced);
+        synced.map_or(0, |synced| synced.seq.saturating_sub(1))
+    }
+
     fn take(&mut self, record: &[u8], seed: Option<u32>) -> bool {
         if let Some(entry) = Entry::decode(record, ENTRY) {
             let rises =
@@ -137,19 +143,6 @@ impl Index {
         let read = read_full(&*file, &mut record, start).ok()?;
         Entry::decode(&record[..read], synced_seed(name, session))
     }
-}
-
-pub(crate) fn read_full(file: &dyn LogFile, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-    let mut filled = 0;
-    while filled < buffer.len() {
-        match file.read_at(&mut buffer[filled..], offset + filled as u64) {
-            Ok(0) => break,
-            Ok(read) => filled += read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(filled)
 }
 
 /// Picks the lines that an index has records for.

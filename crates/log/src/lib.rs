@@ -26,6 +26,7 @@ mod packed;
 mod queue;
 mod reader;
 mod recover;
+mod refused;
 mod repair;
 mod rewrite;
 mod scrub;
@@ -37,6 +38,7 @@ mod source;
 mod storage;
 mod store;
 mod syncer;
+mod waiters;
 mod whole;
 mod writer;
 
@@ -47,6 +49,7 @@ pub use glance::{Glance, glance};
 pub use line::{Head, LINE_VERSION, MAX_LINE_BYTES, NewRecord};
 pub use lock::{Lock, LockOwner};
 pub use reader::{Line, Reader};
+pub use refused::{AppendError, OpenError};
 pub use repair::{Mended, Repair, look, repair, repair_in};
 pub use rewrite::{Change, ClosedSegment, OldLine, Rewritten, rewrite, rewrite_closed, rewrite_in};
 pub use scrub::{Scrubbed, is_scrubbed, scrub};
@@ -54,6 +57,4 @@ pub use seals::Seals;
 pub use sessions::{Expected, Misplaced, Placed, SessionLog, Sessions};
 pub use signals::ignore_sigxfsz;
 pub use storage::{Folder, LogFile, Storage};
-pub use store::{
-    Ack, AppendError, Durability, GapRecord, Health, Lost, OnDamage, OpenError, Opened, Options, Store,
-};
+pub use store::{Ack, Durability, GapRecord, Health, Lost, OnDamage, Opened, Options, Store};

@@ -107,6 +107,11 @@ pub(crate) fn encode(
     buffer.reserve(head.len() + record.payload.len() + SUFFIX_BYTES + 1);
     buffer.extend_from_slice(head.as_bytes());
     buffer.extend_from_slice(record.payload.as_bytes());
+    end_line(buffer, start, previous_crc)
+}
+
+/// Ends the line that begins at `start` with its crc, which is returned, and a line feed.
+pub(crate) fn end_line(buffer: &mut Vec<u8>, start: usize, previous_crc: u32) -> u32 {
     let crc = crc32c::crc32c_append(previous_crc, &buffer[start..]);
     buffer.extend_from_slice(format!(",\"crc\":\"{crc:08x}\"}}\n").as_bytes());
     crc
@@ -116,18 +121,11 @@ pub(crate) fn encode(
 /// whether its bytes are right: only the crc does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
-    pub version: u64,
-    pub id: Range<usize>,
-    /// The session id as a JSON string, quotes included.
-    pub session: Range<usize>,
-    pub seq: u64,
-    pub ts_ms: u64,
-    pub kind: Range<usize>,
-    pub payload: Range<usize>,
+    pub head: Head,
+    /// How many bytes the crc covers: up to the end of the payload.
+    pub body: usize,
     /// The crc that stands in the line.
     pub crc: u32,
-    /// How many bytes the crc covers.
-    pub body: usize,
 }
 
 impl Shape {
@@ -135,24 +133,18 @@ impl Shape {
     pub(crate) fn read(line: &[u8]) -> Option<Shape> {
         let (body, crc) = read_crc(line)?;
         let head = Head::read(&line[..body]).filter(|head| head.seq >= 1)?;
-        let Head { version, id, session, seq, ts_ms, kind, payload } = head;
-        let payload = payload..body;
-        let inner = &line[payload.clone()];
+        let inner = &line[head.payload..body];
         (inner.len() >= 2 && inner[0] == b'{' && inner[inner.len() - 1] == b'}').then_some(Shape {
-            version,
-            id,
-            session,
-            seq,
-            ts_ms,
-            kind,
-            payload,
-            crc,
+            head,
             body,
+            crc,
         })
     }
-}
 
-impl Shape {
+    pub(crate) fn payload(&self) -> Range<usize> {
+        self.head.payload..self.body
+    }
+
     /// True when the line's crc is right after one with this crc.
     pub(crate) fn continues(&self, previous_crc: u32, line: &[u8]) -> bool {
         crc32c::crc32c_append(previous_crc, &line[..self.body]) == self.crc
@@ -160,7 +152,7 @@ impl Shape {
 
     /// Returns the crc that the first line of this line's log continues.
     pub(crate) fn first_crc(&self, line: &[u8]) -> u32 {
-        unquote(&line[self.session.clone()]).as_deref().map_or(0, first_crc)
+        self.head.session_id(line).as_deref().map_or(0, first_crc)
     }
 }
 
@@ -202,6 +194,11 @@ impl Head {
         let kind = cursor.name()?;
         cursor.literal(b"\",\"payload\":")?;
         Some(Head { version, id, session, seq, ts_ms, kind, payload: cursor.at })
+    }
+
+    /// Reads the session id of the line with this head.
+    pub(crate) fn session_id(&self, line: &[u8]) -> Option<String> {
+        unquote(&line[self.session.clone()])
     }
 }
 
@@ -339,10 +336,13 @@ mod tests {
         let crc = encode(&mut buffer, &quote(session), 77, &record(), 5);
         let line = &buffer[..buffer.len() - 1];
         let shape = Shape::read(line).unwrap();
-        assert_eq!(&line[shape.id.clone()], b"01KDWS62XR0000000000000001");
-        assert_eq!(unquote(&line[shape.session.clone()]).as_deref(), Some(session));
-        assert_eq!((shape.version, shape.seq, shape.ts_ms, shape.crc), (1, 77, 1_767_225_603_000, crc));
-        assert_eq!(&line[shape.payload.clone()], br#"{"a":"}\""}"#);
+        assert_eq!(&line[shape.head.id.clone()], b"01KDWS62XR0000000000000001");
+        assert_eq!(shape.head.session_id(line).as_deref(), Some(session));
+        assert_eq!(
+            (shape.head.version, shape.head.seq, shape.head.ts_ms, shape.crc),
+            (1, 77, 1_767_225_603_000, crc)
+        );
+        assert_eq!(&line[shape.payload()], br#"{"a":"}\""}"#);
     }
 
     #[test]

@@ -153,6 +153,19 @@ mod tests {
         file
     }
 
+    /// How many open files of this process have this path.
+    fn handles_of(path: &Path) -> usize {
+        let handles = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+        handles.filter(|handle| std::fs::read_link(handle.path()).is_ok_and(|to| to == path)).count()
+    }
+
+    /// Waits until a thread has the lock file open that another handle holds, or is done with it.
+    fn until_it_tries<T>(path: &Path, taking: &std::thread::ScopedJoinHandle<'_, T>) {
+        while handles_of(path) < 2 && !taking.is_finished() {
+            std::thread::yield_now();
+        }
+    }
+
     #[test]
     fn a_lock_that_a_killed_process_leaves_to_its_child_is_waited_out() {
         let folder = tempfile::tempdir().unwrap();
@@ -160,16 +173,11 @@ mod tests {
         let held = left_behind(&path);
         std::thread::scope(|scope| {
             let taking = scope.spawn(|| take(&path, 5).map_err(|_| "held"));
+            until_it_tries(&path, &taking);
             drop(held);
             assert!(taking.join().unwrap().is_ok());
         });
         assert_eq!(read_owner(&path).unwrap().pid, std::process::id());
-    }
-
-    /// How many open files of this process have this path.
-    fn handles_of(path: &Path) -> usize {
-        let handles = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
-        handles.filter(|handle| std::fs::read_link(handle.path()).is_ok_and(|to| to == path)).count()
     }
 
     #[test]
@@ -191,9 +199,7 @@ mod tests {
         std::thread::scope(|scope| {
             let taking = scope.spawn(|| take(&path, 5).map_err(|_| "held"));
             // It waits for a file that goes away, as the whole folder does when a session is deleted.
-            while handles_of(&path) < 2 && !taking.is_finished() {
-                std::thread::yield_now();
-            }
+            until_it_tries(&path, &taking);
             std::fs::rename(&path, folder.path().join("moved")).unwrap();
             drop(deleter);
             let taken = taking.join().unwrap().unwrap();

@@ -10,11 +10,10 @@ use std::ops::Range;
 use crate::chain::Chain;
 use crate::cold;
 use crate::damage::{Damage, DamageKind, Torn};
-use crate::index::read_full;
 use crate::recover::{FileError, Scan, Segment, keep_torn};
 use crate::segment::SegmentName;
 use crate::source::{LineSource, Next};
-use crate::storage::{Storage, copy};
+use crate::storage::{Storage, copy, read_full};
 
 /// What a segment has behind the place where the next one begins, as far as a reader would read there.
 pub(crate) struct Tail {

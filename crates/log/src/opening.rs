@@ -17,7 +17,7 @@ use crate::moved::{self, Fit, Tail};
 use crate::recover::{FileError, Recovered, Scan, Segment, keep_torn};
 use crate::segment::{SegmentName, segments_of};
 use crate::source::{LineSource, Next};
-use crate::storage::Storage;
+use crate::storage::{LogFile, Storage};
 
 /// A segment that is there, and its length.
 #[derive(Clone, Copy)]
@@ -112,15 +112,11 @@ impl Log<'_> {
         let synced = index.synced.filter(|synced| synced.offset <= last.length)?;
         let below = |entry: &&Entry| entry.offset <= synced.offset && entry.offset < last.length;
         let start = *index.entries.iter().rev().find(below)?;
-        let file = cold::open_segment(self.storage, last.name).ok()?.file;
-        if !follows_line_feed(&*file, start.offset) {
-            return None;
-        }
-        let line = (start.seq + 1).checked_sub(last.name.first_seq).filter(|line| *line > 0)?;
-        let mut scan = Scan::new(self.session, Chain::behind(start.seq.checked_sub(1)?, start.crc));
+        let (chain, source) = open_at(self.storage, last.name, start)?;
+        let mut scan = Scan::new(self.session, chain);
         scan.steps = Steps::after(index.entries.last().copied());
         scan.watched = Some(synced);
-        let mut segment = scan.segment(last.name, LineSource::at(file, start.offset, line), None);
+        let mut segment = scan.segment(last.name, source, None);
         // Records for lines that are gone would stand in the way of those for their successors.
         let fits = index.entries.last().is_some_and(|entry| entry.offset < segment.good_end);
         let right = scan.passed && !segment.is_closed && segment.listed_at_good == 0 && fits;
@@ -331,8 +327,19 @@ impl Log<'_> {
     }
 }
 
+/// Opens a segment at a place that its index has a record for; nothing where no line begins there.
+pub(crate) fn open_at(storage: &dyn Storage, name: SegmentName, place: Entry) -> Option<(Chain, LineSource)> {
+    let file = cold::open_segment(storage, name).ok()?.file;
+    if !follows_line_feed(&*file, place.offset) {
+        return None;
+    }
+    let line = (place.seq + 1).checked_sub(name.first_seq).filter(|line| *line > 0)?;
+    let chain = Chain::behind(place.seq.checked_sub(1)?, place.crc);
+    Some((chain, LineSource::at(file, place.offset, line)))
+}
+
 /// True at the start of a file and behind a line feed.
-pub(crate) fn follows_line_feed(file: &dyn crate::storage::LogFile, offset: u64) -> bool {
+fn follows_line_feed(file: &dyn LogFile, offset: u64) -> bool {
     let mut before = [0];
     let Some(place) = offset.checked_sub(1) else { return true };
     matches!(file.read_at(&mut before, place), Ok(1)) && before == *b"\n"

@@ -11,8 +11,7 @@ use std::time::SystemTime;
 use zstd::bulk::Decompressor;
 use zstd::zstd_safe::{compress_bound, find_frame_compressed_size, get_frame_content_size};
 
-use crate::index::read_full;
-use crate::storage::LogFile;
+use crate::storage::{LogFile, read_full};
 
 /// The most text in one frame, in bytes.
 pub(crate) const FRAME_BYTES: usize = 1 << 20;

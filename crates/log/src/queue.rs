@@ -6,7 +6,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use crate::line::NewRecord;
-use crate::store::{Ack, AppendError, Durability, Health};
+use crate::refused::AppendError;
+use crate::store::{Ack, Durability, Health};
 
 /// At most this many records are taken as one batch (eventlog 1.3) …
 const BATCH_RECORDS: usize = 512;

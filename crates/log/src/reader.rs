@@ -9,8 +9,8 @@ use crate::chain::{Chain, Judged, Place, Verdict};
 use crate::cold;
 use crate::damage::{Damage, DamageKind};
 use crate::index::Index;
-use crate::line::{self, Shape};
-use crate::opening::follows_line_feed;
+use crate::line::Shape;
+use crate::opening::open_at;
 use crate::segment::{SegmentName, segments_of};
 use crate::source::{LineSource, Next};
 use crate::storage::{Folder, LogFile, Storage};
@@ -108,11 +108,10 @@ impl Reader {
         // The watermark is of a session; whose log it is stands in each line.
         let mut first = Reader::with_storage(Arc::clone(&self.storage)).filter_map(Result::ok);
         let session = first.next().and_then(|line| {
-            let shape = Shape::read(line.raw.as_bytes())?;
-            line::unquote(&line.raw.as_bytes()[shape.session])
+            let raw = line.raw.as_bytes();
+            Shape::read(raw)?.head.session_id(raw)
         });
-        let index = session.and_then(|session| Index::read(&*self.storage, last, Some(&session)));
-        index.and_then(|index| index.synced).map_or(0, |synced| synced.seq.saturating_sub(1))
+        session.map_or(0, |session| Index::promised(&*self.storage, last, &session))
     }
 
     /// Returns what is lost of the lines up to this seq, which were synced, when the end was read. A last line that is
@@ -124,13 +123,11 @@ impl Reader {
             let rest = current.source.bytes(rest);
             let crc = self.chain.last_crc();
             let is_next =
-                |shape: &Shape| shape.seq == seq && crc.is_some_and(|crc| shape.continues(crc, rest));
+                |shape: &Shape| shape.head.seq == seq && crc.is_some_and(|crc| shape.continues(crc, rest));
             seq += u64::from(Shape::read(rest).is_some_and(|shape| is_next(&shape)));
         }
         current.source.rewind();
-        let Place { segment, line, offset } = current.place();
-        let kind = DamageKind::Lost { to: promised };
-        (seq <= promised).then_some(Damage { segment, line, offset, seq, found: None, kind })
+        (seq <= promised).then(|| current.place().damage(seq, None, DamageKind::Lost { to: promised }))
     }
 
     fn read_on(&mut self) -> Option<Result<Line, Damage>> {
@@ -146,7 +143,7 @@ impl Reader {
                 Ok(Next::Line(range)) => {
                     let bytes = current.source.bytes(range);
                     match self.chain.take_next(bytes) {
-                        Some(shape) if shape.seq < self.from_seq => {}
+                        Some(shape) if shape.head.seq < self.from_seq => {}
                         Some(shape) => return Some(line_of(bytes, &shape, || current.place())),
                         None => {
                             let seen = bytes.to_vec();
@@ -164,21 +161,16 @@ impl Reader {
                     self.leave_segment()?;
                 }
                 Err(error) => {
-                    let place = current.place();
-                    if current.source.skip_fault() {
-                        let kind = DamageKind::Unreadable(error.to_string());
-                        self.chain.refuse(place, kind, &mut self.verdicts);
-                        self.take_verdicts();
-                        continue;
+                    if !current.source.skip_fault() {
+                        current.source.rewind();
+                        if std::mem::replace(&mut current.failed, true) {
+                            self.leave_segment()?;
+                            continue;
+                        }
                     }
-                    current.source.rewind();
-                    if std::mem::replace(&mut current.failed, true) {
-                        self.leave_segment()?;
-                    } else {
-                        let kind = DamageKind::Unreadable(error.to_string());
-                        self.chain.refuse(current.place(), kind, &mut self.verdicts);
-                        self.take_verdicts();
-                    }
+                    let kind = DamageKind::Unreadable(error.to_string());
+                    self.chain.refuse(current.place(), kind, &mut self.verdicts);
+                    self.take_verdicts();
                 }
             }
         }
@@ -263,17 +255,11 @@ impl Reader {
     fn near(&self, name: SegmentName) -> Option<(Chain, LineSource)> {
         let index = Index::read(&*self.storage, name, None).filter(|_| self.from_seq > 1)?;
         let place = *index.entries.iter().rev().find(|entry| entry.seq <= self.from_seq)?;
-        let file = cold::open_segment(&*self.storage, name).ok()?.file;
-        if !follows_line_feed(&*file, place.offset) {
-            return None;
-        }
-        let line = (place.seq + 1).checked_sub(name.first_seq).filter(|line| *line > 0)?;
-        let mut source = LineSource::at(file, place.offset, line);
-        let behind = || Some(Chain::behind(place.seq.checked_sub(1)?, place.crc));
+        let (chain, mut source) = open_at(&*self.storage, name, place)?;
         let Ok(Next::Line(range)) = source.next() else { return None };
-        behind()?.take_next(source.bytes(range.clone()))?;
+        chain.clone().take_next(source.bytes(range.clone()))?;
         source.put_back(range);
-        Some((behind()?, source))
+        Some((chain, source))
     }
 
     fn enter(&mut self, (name, source): (SegmentName, LineSource)) {
@@ -294,7 +280,7 @@ impl Reader {
                     self.damaged_to = self.damaged_to.max(damage.seq);
                     self.ready.push_back(Err(damage));
                 }
-                Verdict::Line(_, shape, _) if shape.seq < self.from_seq => {}
+                Verdict::Line(_, shape, _) if shape.head.seq < self.from_seq => {}
                 Verdict::Line(bytes, shape, place) => self.ready.push_back(line_of(&bytes, &shape, || place)),
             }
         }
@@ -328,16 +314,14 @@ fn filled(storage: &dyn Storage, name: SegmentName) -> Option<Box<dyn LogFile>> 
 
 fn line_of(bytes: &[u8], shape: &Shape, place: impl FnOnce() -> Place) -> Result<Line, Damage> {
     let Ok(raw) = std::str::from_utf8(bytes) else {
-        let Place { segment, line, offset } = place();
-        let kind = DamageKind::Malformed;
-        return Err(Damage { segment, line, offset, seq: shape.seq, found: Some(shape.seq), kind });
+        return Err(place().damage(shape.head.seq, Some(shape.head.seq), DamageKind::Malformed));
     };
     Ok(Line {
-        seq: shape.seq,
-        id: raw[shape.id.clone()].to_owned(),
-        ts_ms: shape.ts_ms,
-        kind: raw[shape.kind.clone()].to_owned(),
-        payload: raw[shape.payload.clone()].to_owned(),
+        seq: shape.head.seq,
+        id: raw[shape.head.id.clone()].to_owned(),
+        ts_ms: shape.head.ts_ms,
+        kind: raw[shape.head.kind.clone()].to_owned(),
+        payload: raw[shape.payload()].to_owned(),
         raw: raw.to_owned(),
     })
 }

@@ -4,11 +4,11 @@ use std::io;
 use std::ops::Range;
 
 use crate::carry;
-use crate::chain::{Chain, Judged, Place, Verdict, begins};
+use crate::chain::{Chain, Judged, Place, Verdict};
 use crate::cold::{self, OpenedSegment};
 use crate::damage::{Damage, DamageKind, Torn};
 use crate::index::{Entry, IndexWriter, Steps};
-use crate::line::{Shape, first_crc, unquote};
+use crate::line::{Shape, first_crc};
 use crate::segment::{SegmentName, segments_of};
 use crate::source::{LineSource, Next};
 use crate::storage::{Storage, copy};
@@ -278,9 +278,9 @@ impl Scan {
     /// A line that begins the log of another session id: this is not our log.
     fn note_other_session(&mut self, bytes: &[u8]) {
         let Some(shape) = Shape::read(bytes) else { return };
-        let session = unquote(&bytes[shape.session.clone()]);
-        let is_other = |session: &String| *session != self.session && begins(session, bytes, &shape);
-        if let Some(session) = session.filter(is_other) {
+        let is_other =
+            |session: &String| *session != self.session && shape.continues(first_crc(session), bytes);
+        if let Some(session) = shape.head.session_id(bytes).filter(is_other) {
             self.found.other_session = Some(session);
         }
     }
@@ -321,7 +321,7 @@ impl Recovered {
     fn note_right(&mut self, bytes: &[u8], shape: &Shape) {
         let id = self.last_id.get_or_insert_default();
         id.clear();
-        id.push_str(std::str::from_utf8(&bytes[shape.id.clone()]).unwrap_or_default());
+        id.push_str(std::str::from_utf8(&bytes[shape.head.id.clone()]).unwrap_or_default());
         self.newer = None;
     }
 }

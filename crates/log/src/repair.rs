@@ -17,7 +17,7 @@ use crate::packed::Packed;
 use crate::reader::Reader;
 use crate::segment::{SegmentName, segments_of};
 use crate::source::{LineSource, Next};
-use crate::storage::{LogFile, Storage};
+use crate::storage::{LogFile, Storage, read_full, remove_if_there};
 use crate::whole::Whole;
 
 /// What a look at a log found, and what a repair did or would do.
@@ -142,14 +142,14 @@ impl Mender {
         (damage, reader.last_seq())
     }
 
-    /// The session that most readable lines are of, to begin the chain with.
+    /// The session of the first readable line, to begin the chain with.
     fn session(&self, segments: &[SegmentName]) -> io::Result<Option<String>> {
         for segment in segments {
             for of_copy in [false, true] {
                 let Some(mut source) = self.open(*segment, of_copy)? else { continue };
                 while let Some((_, line)) = next_line(&mut source)? {
                     if let Some(shape) = Shape::read(&line) {
-                        return Ok(line::unquote(&line[shape.session]));
+                        return Ok(shape.head.session_id(&line));
                     }
                 }
             }
@@ -189,7 +189,7 @@ impl Mender {
             while let Some((offset, line)) = next_line(&mut source)? {
                 if let Some(shape) = Shape::read(&line) {
                     let candidate = Candidate { of_copy, offset, length: line.len() };
-                    candidates.entry(shape.seq).or_default().push(candidate);
+                    candidates.entry(shape.head.seq).or_default().push(candidate);
                 }
             }
         }
@@ -243,10 +243,7 @@ impl Mender {
             }
         }
         copy.place(&kept)?;
-        match storage.remove(&segment.index_name()) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+        remove_if_there(storage, &segment.index_name())?;
         whole.place(&name)?;
         Ok(kept)
     }
@@ -284,7 +281,7 @@ fn next_line(source: &mut LineSource) -> io::Result<Option<(u64, Vec<u8>)>> {
 
 fn bytes_of(file: &dyn LogFile, line: Candidate) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; line.length];
-    let filled = crate::index::read_full(file, &mut bytes, line.offset)?;
+    let filled = read_full(file, &mut bytes, line.offset)?;
     bytes.truncate(filled);
     Ok(bytes)
 }

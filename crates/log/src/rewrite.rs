@@ -12,11 +12,11 @@ use crate::carry;
 use crate::chain::{Chain, Place, Verdict};
 use crate::cold::{ClosedLogError, OpenedSegment, Packer, folder_of, open_segment, take_lock};
 use crate::damage::{Damage, DamageKind};
-use crate::line::Shape;
+use crate::line::{Head, Shape, end_line};
 use crate::packed::Packed;
 use crate::segment::{SegmentName, segments_of};
 use crate::source::{LineSource, Next};
-use crate::storage::{LogFile, Storage};
+use crate::storage::{LogFile, Storage, remove_if_there};
 use crate::whole::Whole;
 
 /// One line that may be changed.
@@ -109,7 +109,7 @@ pub fn rewrite_closed(
     let mut done = Rewritten::default();
     for plan in plan(&*storage, true).map_err(in_folder)? {
         let is_sound = plan.damage.is_none() && !plan.is_torn && !plan.repeats;
-        if is_sound && !plan.is_last && wanted(&plan.seen) {
+        if is_sound && wanted(&plan.seen) {
             plan.carry_out(&*storage, change, &mut || Ok(()), &mut done).map_err(in_folder)?;
         }
     }
@@ -148,14 +148,11 @@ fn plan(storage: &dyn Storage, without_last: bool) -> Result<Vec<Plan>, ClosedLo
     }
     for segment in filled {
         let file = open_segment(storage, segment)?.file;
-        if let Some(before) = plans.last_mut() {
-            before.is_last = false;
-        }
         let carried = plans.last().and_then(|before| carry::read(storage, before.segment));
         plans.push(look(segment, file, &mut chain, carried));
     }
-    if without_last && let Some(plan) = plans.last_mut() {
-        plan.is_last = false;
+    if !without_last && let Some(plan) = plans.last_mut() {
+        plan.is_last = true;
     }
     Ok(plans)
 }
@@ -174,7 +171,7 @@ fn look(segment: SegmentName, file: Box<dyn LogFile>, chain: &mut Chain, carried
         },
         first_crc: chain.last_crc().unwrap_or(0),
         last_crc: chain.last_crc().unwrap_or(0),
-        is_last: true,
+        is_last: false,
         damage: None,
         is_torn: false,
         repeats,
@@ -195,12 +192,12 @@ fn look(segment: SegmentName, file: Box<dyn LogFile>, chain: &mut Chain, carried
                 is_first = false;
                 match chain.take_next(bytes) {
                     Some(shape) => {
-                        plan.seen.last_seq = shape.seq;
-                        plan.seen.newest_ts_ms = plan.seen.newest_ts_ms.max(shape.ts_ms);
+                        plan.seen.last_seq = shape.head.seq;
+                        plan.seen.newest_ts_ms = plan.seen.newest_ts_ms.max(shape.head.ts_ms);
                     }
                     None => {
                         if let Some(shape) = Shape::read(bytes) {
-                            plan.seen.newest_ts_ms = plan.seen.newest_ts_ms.max(shape.ts_ms);
+                            plan.seen.newest_ts_ms = plan.seen.newest_ts_ms.max(shape.head.ts_ms);
                         }
                         chain.judge(bytes, place, &mut verdicts);
                     }
@@ -292,10 +289,10 @@ impl Plan {
         }
         // The packed copy beside a plain file holds the old lines.
         if !is_cold {
-            remove(storage, &self.segment.cold_name())?;
+            remove_if_there(storage, &self.segment.cold_name())?;
         }
         // Its offsets and crcs are those of the old lines.
-        remove(storage, &self.segment.index_name())?;
+        remove_if_there(storage, &self.segment.index_name())?;
         // A power cut that kept the new lines and brought these files back would bring back what was taken out.
         storage.sync_folder()?;
         whole.place(&name)?;
@@ -312,7 +309,7 @@ impl Plan {
         let (mut crc, mut seq) = (self.first_crc, 0);
         while let Some(line) = next_line(&mut source)? {
             match Shape::read(line).filter(|shape| shape.continues(crc, line)) {
-                Some(shape) => (crc, seq) = (shape.crc, shape.seq),
+                Some(shape) => (crc, seq) = (shape.crc, shape.head.seq),
                 None => return Ok(false),
             }
         }
@@ -332,30 +329,26 @@ fn changed(line: &[u8], change: &mut Change<'_>) -> io::Result<Option<String>> {
     let no_line = || io::Error::other("a line is not as it was when the log was checked");
     let shape = Shape::read(line).ok_or_else(no_line)?;
     let text = std::str::from_utf8(line).map_err(io::Error::other)?;
-    let Shape { seq, ts_ms, .. } = shape;
-    let old = OldLine { seq, ts_ms, kind: &text[shape.kind], payload: &text[shape.payload] };
+    let payload = &text[shape.payload()];
+    let Head { seq, ts_ms, kind, .. } = shape.head;
+    let old = OldLine { seq, ts_ms, kind: &text[kind], payload };
     Ok(change(&old))
 }
 
 /// Appends a line with its payload, or with another one, and returns its crc.
 fn seal(to: &mut Vec<u8>, line: &[u8], payload: Option<&str>, crc: u32) -> io::Result<u32> {
     let shape = Shape::read(line).ok_or_else(|| io::Error::other("not a line of a log"))?;
-    let payload = payload.map_or(&line[shape.payload.clone()], str::as_bytes);
+    let payload = payload.map_or(&line[shape.payload()], str::as_bytes);
     if !(payload.starts_with(b"{") && payload.ends_with(b"}"))
         || memchr::memchr2(b'\n', b'\r', payload).is_some()
     {
-        return Err(io::Error::other(format!("seq {}: the new payload is no object in one line", shape.seq)));
+        return Err(io::Error::other(format!(
+            "seq {}: the new payload is no object in one line",
+            shape.head.seq
+        )));
     }
-    to.extend_from_slice(&line[..shape.payload.start]);
+    let start = to.len();
+    to.extend_from_slice(&line[..shape.head.payload]);
     to.extend_from_slice(payload);
-    let crc = crc32c::crc32c_append(crc, to);
-    to.extend_from_slice(format!(",\"crc\":\"{crc:08x}\"}}\n").as_bytes());
-    Ok(crc)
-}
-
-fn remove(storage: &dyn Storage, name: &str) -> io::Result<()> {
-    match storage.remove(name) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
+    Ok(end_line(to, start, crc))
 }

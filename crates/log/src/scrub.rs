@@ -4,10 +4,9 @@ use std::io;
 use std::path::Path;
 
 use crate::cold::{ClosedLogError, folder_of, take_lock};
-use crate::index::read_full;
 use crate::rewrite::{Change, Rewritten, rewrite_noted};
 use crate::segment::segments_of;
-use crate::storage::Storage;
+use crate::storage::{Storage, read_full, remove_if_there};
 use crate::whole;
 
 /// The file that says that a log was scrubbed: what a model saw cannot be told from it exactly any more.
@@ -54,10 +53,7 @@ pub fn is_scrubbed(folder: &Path) -> bool {
 fn remove_copies(storage: &dyn Storage) -> io::Result<()> {
     let names = storage.list()?;
     for segment in segments_of(&names).into_iter().filter(|segment| names.contains(&segment.file_name())) {
-        match storage.remove(&segment.cold_name()) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+        remove_if_there(storage, &segment.cold_name())?;
     }
     storage.sync_folder()
 }

@@ -38,7 +38,7 @@ impl Seals {
             return Vec::new();
         }
         if self.chain.is_none() {
-            let seq = Shape::read(bytes).map_or(1, |shape| shape.seq);
+            let seq = Shape::read(bytes).map_or(1, |shape| shape.head.seq);
             self.chain = Some(if seq > 1 { Chain::from_middle(seq) } else { Chain::new() });
             if self.line > 1 {
                 let (segment, kind) = (self.file.clone(), DamageKind::Malformed);

@@ -26,9 +26,13 @@ impl SegmentName {
     }
 
     pub(crate) fn file_name(self) -> String {
+        self.stem() + ".jsonl"
+    }
+
+    fn stem(self) -> String {
         match self.copy {
-            1 => format!("{:010}.jsonl", self.first_seq),
-            copy => format!("{:010}-{copy}.jsonl", self.first_seq),
+            1 => format!("{:010}", self.first_seq),
+            copy => format!("{:010}-{copy}", self.first_seq),
         }
     }
 
@@ -39,27 +43,30 @@ impl SegmentName {
 
     /// Returns the name of its index.
     pub(crate) fn index_name(self) -> String {
-        format!("{}.idx", self.file_name().trim_end_matches(".jsonl"))
+        self.stem() + ".idx"
     }
 
     /// Returns the name of the file that says which crc the next segment continues.
     pub(crate) fn carry_name(self) -> String {
-        format!("{}.carry", self.file_name().trim_end_matches(".jsonl"))
+        self.stem() + ".carry"
     }
 
     /// Returns the name under which a damaged segment is kept that was repaired; `tries` tells apart repairs within one
     /// millisecond.
     pub(crate) fn damaged_name(self, now_ms: u64, tries: u32) -> String {
-        self.torn_name(now_ms, tries).replace(".torn-", ".damaged-")
+        self.kept_name("damaged", now_ms, tries)
     }
 
     /// Returns the name under which cut bytes are kept; `tries` tells apart cuts within one millisecond.
     pub(crate) fn torn_name(self, now_ms: u64, tries: u32) -> String {
-        let stem = self.file_name();
-        let stem = stem.trim_end_matches(".jsonl");
+        self.kept_name("torn", now_ms, tries)
+    }
+
+    fn kept_name(self, what: &str, now_ms: u64, tries: u32) -> String {
+        let stem = self.stem();
         match tries {
-            0 => format!("{stem}.torn-{now_ms}"),
-            again => format!("{stem}.torn-{now_ms}-{again}"),
+            0 => format!("{stem}.{what}-{now_ms}"),
+            again => format!("{stem}.{what}-{now_ms}-{again}"),
         }
     }
 }

@@ -12,11 +12,12 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use crate::cold;
-use crate::line::{self, Head, MAX_SESSION_ID_BYTES, NewRecord};
+use crate::line::{Head, MAX_SESSION_ID_BYTES, NewRecord};
 use crate::reader::Reader;
+use crate::refused::{AppendError, OpenError};
 use crate::segment::segments_of;
 use crate::storage::{Folder, Storage};
-use crate::store::{Ack, AppendError, Durability, Health, OpenError, Opened, Options, Store};
+use crate::store::{Ack, Durability, Health, Opened, Options, Store};
 
 /// More than the head of a line can have: a session id of 1 KiB in escapes, and its other members.
 const HEAD_BYTES: usize = 8 << 10;
@@ -79,7 +80,7 @@ impl Sessions {
         if head.is_empty() {
             return Ok(None);
         }
-        let key = Head::read(head).and_then(|found| line::unquote(&head[found.session]));
+        let key = Head::read(head).and_then(|found| found.session_id(head));
         match key.filter(|key| self.folder(key).file_name() == folder.file_name()) {
             Some(key) => Ok(Some(key)),
             None => Err(io::Error::new(

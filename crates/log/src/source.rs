@@ -78,10 +78,7 @@ impl LineSource {
     /// have cut half a line back and written another one in its place.
     pub(crate) fn rewind(&mut self) {
         (self.line, self.start_offset) = self.handed;
-        self.filled = 0;
-        self.start = 0;
-        self.searched = 0;
-        self.skipping = false;
+        self.forget();
     }
 
     /// Hands out again the line that was handed out last.
@@ -98,11 +95,15 @@ impl LineSource {
         };
         self.start_offset = to;
         self.line += 1;
+        self.forget();
+        true
+    }
+
+    fn forget(&mut self) {
         self.filled = 0;
         self.start = 0;
         self.searched = 0;
         self.skipping = false;
-        true
     }
 
     pub(crate) fn next(&mut self) -> io::Result<Next> {

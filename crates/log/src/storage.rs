@@ -119,6 +119,20 @@ pub(crate) fn append_all(file: &dyn LogFile, bytes: &[u8]) -> (usize, io::Result
     (written, Ok(()))
 }
 
+/// Reads until the buffer is full or the file ends. Returns how many bytes were read.
+pub(crate) fn read_full(file: &dyn LogFile, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match file.read_at(&mut buffer[filled..], offset + filled as u64) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
 /// Appends some bytes of a file to another one.
 pub(crate) fn copy(from: &dyn LogFile, bytes: Range<u64>, to: &dyn LogFile) -> io::Result<()> {
     let mut buffer = vec![0; 256 << 10];
@@ -133,6 +147,14 @@ pub(crate) fn copy(from: &dyn LogFile, bytes: Range<u64>, to: &dyn LogFile) -> i
         offset += read as u64;
     }
     Ok(())
+}
+
+/// Removes a file, if it is there.
+pub(crate) fn remove_if_there(storage: &dyn Storage, name: &str) -> io::Result<()> {
+    match storage.remove(name) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// A real folder.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::storage::{LogFile, Storage};
+use crate::storage::{LogFile, Storage, append_all, remove_if_there};
 
 /// How much is written at once, in bytes.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -22,10 +22,7 @@ impl<'a> Whole<'a> {
     /// Begins the file that is to be `name`.
     pub(crate) fn begin(storage: &'a dyn Storage, name: &str) -> io::Result<Whole<'a>> {
         let temp = format!("{name}.tmp");
-        match storage.remove(&temp) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+        remove_if_there(storage, &temp)?;
         let file = storage.create(&temp)?;
         Ok(Whole { storage, file, temp, buffer: Vec::new(), length: 0, is_placed: false })
     }
@@ -64,15 +61,7 @@ impl<'a> Whole<'a> {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let mut rest = &self.buffer[..];
-        while !rest.is_empty() {
-            match self.file.append(rest) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(count) => rest = &rest[count..],
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
+        append_all(&*self.file, &self.buffer).1?;
         self.buffer.clear();
         Ok(())
     }

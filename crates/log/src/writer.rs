@@ -7,6 +7,9 @@
 //!   fails too, nothing more is written (eventlog 1.3).
 //! * A panic refuses what was being written, and nothing else.
 
+mod segments;
+mod syncing;
+
 use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,19 +17,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::batch::{Chunk, Encoder};
-use crate::index::{Entry, IndexWriter};
+use crate::index::IndexWriter;
 use crate::line::NewRecord;
-use crate::queue::{Job, Queue, Reply, SyncDone, SyncedTo};
+use crate::queue::{Job, Queue};
 use crate::recover::Recovered;
-use crate::segment::{SegmentName, segments_of};
+use crate::refused::AppendError;
+use crate::segment::SegmentName;
 use crate::storage::{LogFile, Storage, append_all};
-use crate::store::{Ack, AppendError, Durability, GapRecord, Lost, OnDamage, Options};
-use crate::syncer::{Syncer, sync};
+use crate::store::{GapRecord, Lost, OnDamage, Options};
+use crate::syncer::Syncer;
+use crate::waiters::Waiters;
 
 /// One write has at most this many bytes, unless a single append has more.
 const CHUNK_BYTES: u64 = 1 << 20;
-/// The writer waits for a sync when this many bytes are unsynced: they are kept in memory until then.
-const MAX_UNSYNCED_BYTES: u64 = 16 << 20;
 
 struct Segment {
     name: SegmentName,
@@ -41,12 +44,6 @@ struct Segment {
     cut_back: bool,
     /// In a log that has indexes.
     index: Option<IndexWriter>,
-}
-
-struct Waiter {
-    first_seq: u64,
-    last_seq: u64,
-    reply: Reply,
 }
 
 struct Failure {
@@ -82,9 +79,7 @@ pub(crate) struct Writer {
     synced_seq: u64,
     synced_crc: u32,
     sync_under_way: bool,
-    wait_written: VecDeque<Waiter>,
-    wait_synced: VecDeque<Waiter>,
-    answers: Vec<(Reply, Result<Ack, AppendError>)>,
+    waiters: Waiters,
 
     failure: Option<Failure>,
     read_only: Option<String>,
@@ -149,9 +144,7 @@ impl Writer {
             synced_seq: found.last_seq,
             synced_crc: found.last_crc,
             sync_under_way: false,
-            wait_written: VecDeque::new(),
-            wait_synced: VecDeque::new(),
-            answers: Vec::new(),
+            waiters: Waiters::default(),
             failure: None,
             read_only: None,
             failed_cuts: 0,
@@ -180,12 +173,10 @@ impl Writer {
                 }
             };
             if !go_on {
-                self.refuse_waiters(0, &AppendError::Closed);
+                self.waiters.refuse(0, &AppendError::Closed);
             }
             self.publish();
-            for (reply, answer) in self.answers.drain(..) {
-                reply.send(answer);
-            }
+            self.waiters.send();
             // Nobody waits for the index, and a failure of its own is no failure of the log.
             drop(catch_unwind(AssertUnwindSafe(|| self.keep_index())));
             if !go_on {
@@ -210,7 +201,7 @@ impl Writer {
             self.closing = true;
             self.finish();
         }
-        self.answer_waiters();
+        self.waiters.answer(self.written_seq, self.synced_seq);
         !self.closing
     }
 
@@ -225,26 +216,23 @@ impl Writer {
 
     fn accept(&mut self, job: Job) {
         if let Some(reason) = &self.read_only {
-            return self.answers.push((job.reply, Err(AppendError::ReadOnly { reason: reason.clone() })));
+            let refused = AppendError::ReadOnly { reason: reason.clone() };
+            return self.waiters.refuse_one(job.reply, refused);
         }
         if self.failure.is_some() && self.unwritten_bytes + job.weight as u64 > self.pending_bytes {
             self.lose(&job.records);
             let refused = AppendError::Full { pending_bytes: self.unwritten_bytes };
-            return self.answers.push((job.reply, Err(refused)));
+            return self.waiters.refuse_one(job.reply, refused);
         }
         self.encode_gap();
         let first_seq = self.encoder.next_seq;
         if job.first_seq.is_some_and(|wanted| wanted != first_seq && !job.records.is_empty()) {
-            return self.answers.push((job.reply, Err(AppendError::Moved { next_seq: first_seq })));
+            return self.waiters.refuse_one(job.reply, AppendError::Moved { next_seq: first_seq });
         }
         if !job.records.is_empty() {
             self.encode(&job.records, job.weight as u64);
         }
-        let waiter = Waiter { first_seq, last_seq: self.encoder.next_seq - 1, reply: job.reply };
-        match job.durability {
-            Durability::Written => self.wait_written.push_back(waiter),
-            Durability::Synced => self.wait_synced.push_back(waiter),
-        }
+        self.waiters.push(job.durability, first_seq, self.encoder.next_seq - 1, job.reply);
     }
 
     fn encode(&mut self, records: &[NewRecord], weight: u64) {
@@ -351,233 +339,7 @@ impl Writer {
         self.gaps.retain(|(seq, _)| *seq > last.last_seq);
     }
 
-    /// Cuts off what a failed write left.
-    fn cut_tail(&mut self) -> io::Result<()> {
-        if let Some(segment) = self.segment.as_mut().filter(|segment| segment.dirty) {
-            segment.file.cut(segment.length)?;
-            segment.dirty = false;
-            segment.cut_back = true;
-            self.failed_cuts = 0;
-            self.tainted = false;
-        }
-        Ok(())
-    }
-
-    /// Sees to it that there is a segment which ends in a whole line and has room.
-    fn make_ready(&mut self, size: u64) -> io::Result<()> {
-        if let Err(error) = self.cut_tail() {
-            self.failed_cuts += 1;
-            if self.failed_cuts < 2 {
-                return Err(error);
-            }
-            self.failed_cuts = 0;
-            self.end_sync();
-            if self.tainted {
-                // Its seqs would be given again to other records, and readers believe the first ones.
-                self.make_read_only(&format!("could not cut back a refused batch: {error}"));
-            } else {
-                // Half a line that cannot be cut off is left behind, and the file with it.
-                self.move_on(&format!("could not cut back: {error}"));
-            }
-        }
-        if self.segment.as_ref().is_some_and(|segment| segment.cut_back) {
-            // A sync may have made durable what was cut off since. Written over, some of it could come back: between
-            // right lines it would be damage, and lines that were refused would be read.
-            self.sync_cut();
-        }
-        let full = self
-            .segment
-            .as_ref()
-            .is_none_or(|segment| segment.length > 0 && segment.length + size > self.segment_bytes);
-        if full && self.read_only.is_none() {
-            // Only the last segment may ever have unsynced lines.
-            self.end_sync();
-            self.sync_now();
-            if self.read_only.is_none() {
-                self.keep_index();
-                self.segment = Some(self.create_segment(self.written_seq + 1, self.written_crc)?);
-            }
-        }
-        match &self.read_only {
-            Some(reason) => Err(io::Error::other(reason.clone())),
-            None => Ok(()),
-        }
-    }
-
-    fn create_segment(&mut self, first_seq: u64, crc: u32) -> io::Result<Segment> {
-        let made = match self.fresh.take().filter(|(name, _)| name.first_seq == first_seq) {
-            Some(fresh) => fresh,
-            None => {
-                // Behind all that are there, of which the first may be gone: segments are read in the order of their names.
-                let names = segments_of(&self.storage.list()?);
-                let same = names.iter().rfind(|name| name.first_seq == first_seq);
-                let mut name = SegmentName { first_seq, copy: 1 + same.map_or(0, |name| name.copy) };
-                loop {
-                    match self.storage.create(&name.file_name()) {
-                        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => name.copy += 1,
-                        other => break (name, Arc::from(other?)),
-                    }
-                }
-            }
-        };
-        let index = self.make_index(made.0, Entry { seq: first_seq, offset: 0, crc });
-        let index = match index.and_then(|index| self.storage.sync_folder().map(|()| index)) {
-            Ok(index) => index,
-            Err(error) => {
-                self.fresh = Some(made);
-                return Err(error);
-            }
-        };
-        let (name, file) = made;
-        Ok(Segment { name, file, length: 0, synced: 0, dirty: false, cut_back: false, index })
-    }
-
-    fn make_index(&self, name: SegmentName, first: Entry) -> io::Result<Option<IndexWriter>> {
-        let Some(session) = &self.indexed else { return Ok(None) };
-        IndexWriter::make(&*self.storage, name, session, first).map(Some)
-    }
-
-    fn keep_index(&mut self) {
-        if let Some(index) = self.segment.as_mut().and_then(|segment| segment.index.as_mut()) {
-            index.flush(&*self.storage);
-        }
-    }
-
-    // Syncing.
-
-    fn begin_sync(&mut self) {
-        let much = self.unsynced_bytes > MAX_UNSYNCED_BYTES;
-        if much {
-            self.end_sync();
-        }
-        if self.sync_under_way || self.read_only.is_some() || self.written_seq == self.synced_seq {
-            return;
-        }
-        let wanted = self.wait_synced.front().is_some_and(|waiter| waiter.last_seq <= self.written_seq);
-        let within = self.unsynced_since.zip(self.sync_within);
-        let due = much || within.is_some_and(|(since, within)| since.elapsed() >= within);
-        if let Some(segment) = self.segment.as_ref().filter(|_| wanted || due) {
-            let to = self.written_to(segment.length);
-            self.sync_under_way = self.syncer.begin(Arc::clone(&segment.file), to);
-        }
-    }
-
-    /// Waits for the sync that is under way.
-    fn end_sync(&mut self) {
-        if self.sync_under_way {
-            let done = self.queue.wait_sync();
-            self.sync_is_done(done);
-        }
-    }
-
-    fn sync_is_done(&mut self, done: SyncDone) {
-        self.sync_under_way = false;
-        match done {
-            Ok(to) => self.note_synced(to),
-            Err(error) => self.move_on(&format!("a sync failed: {error}")),
-        }
-    }
-
-    fn written_to(&self, length: u64) -> SyncedTo {
-        SyncedTo { seq: self.written_seq, crc: self.written_crc, length }
-    }
-
-    fn sync_now(&mut self) {
-        // After a sync that failed for good another one on the same file would lie.
-        if self.read_only.is_none() && self.written_seq > self.synced_seq {
-            self.sync_file();
-        }
-    }
-
-    fn sync_file(&mut self) {
-        let Some(segment) = self.segment.as_ref() else { return };
-        let done = sync(&*segment.file).map(|()| self.written_to(segment.length));
-        self.sync_is_done(done);
-    }
-
-    fn sync_cut(&mut self) {
-        self.end_sync();
-        if self.read_only.is_none() && self.segment.as_ref().is_some_and(|segment| segment.cut_back) {
-            self.sync_file();
-            if let Some(segment) = &mut self.segment {
-                segment.cut_back = false;
-            }
-        }
-    }
-
-    fn note_synced(&mut self, to: SyncedTo) {
-        (self.synced_seq, self.synced_crc) = (to.seq, to.crc);
-        if let Some(segment) = &mut self.segment {
-            segment.synced = to.length;
-            if let Some(index) = &mut segment.index {
-                index.note_synced(Entry { seq: to.seq + 1, offset: to.length, crc: to.crc });
-            }
-        }
-        while self.unsynced.front().and_then(Chunk::last).is_some_and(|last| last.last_seq <= to.seq) {
-            let done = self.unsynced.pop_front();
-            self.unsynced_bytes -= done.map_or(0, |chunk| chunk.bytes.len() as u64);
-        }
-        self.unsynced_since = (!self.unsynced.is_empty()).then(Instant::now);
-    }
-
-    /// Leaves the segment for good: writes its unsynced lines to a new one, syncs there, cuts them off the old one.
-    fn move_on(&mut self, reason: &str) {
-        self.failed_syncs += 1;
-        self.moving = true;
-        match self.rewrite_unsynced() {
-            Ok(new) => {
-                let to = self.written_to(new.length);
-                if let Some(old) = self.segment.replace(new) {
-                    // If this fails, readers find the same lines twice and pass over the second ones.
-                    drop(old.file.cut(old.synced));
-                }
-                self.note_synced(to);
-                self.moving = false;
-            }
-            Err(error) => self.make_read_only(&format!("{reason}; then a new segment failed: {error}")),
-        }
-    }
-
-    fn rewrite_unsynced(&mut self) -> io::Result<Segment> {
-        let mut new = self.create_segment(self.synced_seq + 1, self.synced_crc)?;
-        for chunk in &self.unsynced {
-            append_all(&*new.file, &chunk.bytes).1?;
-            if let Some(index) = &mut new.index {
-                index.note_chunk(new.length, chunk);
-            }
-            new.length += chunk.bytes.len() as u64;
-        }
-        if new.length > 0 {
-            sync(&*new.file).map_err(io::Error::other)?;
-        }
-        new.synced = new.length;
-        Ok(new)
-    }
-
     // Ends, good and bad.
-
-    fn answer_waiters(&mut self) {
-        let queues = [
-            (&mut self.wait_written, self.written_seq, Durability::Written),
-            (&mut self.wait_synced, self.synced_seq, Durability::Synced),
-        ];
-        for (waiters, reached, durability) in queues {
-            while waiters.front().is_some_and(|waiter| waiter.last_seq <= reached) {
-                if let Some(Waiter { first_seq, last_seq, reply }) = waiters.pop_front() {
-                    self.answers.push((reply, Ok(Ack { first_seq, last_seq, durability })));
-                }
-            }
-        }
-    }
-
-    /// Refuses the appends of which anything comes after a seq.
-    fn refuse_waiters(&mut self, after_seq: u64, refusal: &AppendError) {
-        for waiters in [&mut self.wait_written, &mut self.wait_synced] {
-            let count = waiters.iter().take_while(|waiter| waiter.last_seq <= after_seq).count();
-            let refused = waiters.split_off(count);
-            self.answers.extend(refused.into_iter().map(|waiter| (waiter.reply, Err(refusal.clone()))));
-        }
-    }
 
     fn forget_unwritten(&mut self) {
         self.unwritten.clear();
@@ -594,16 +356,16 @@ impl Writer {
         if self.moving {
             return self.make_read_only("the writer failed while it moved to a new segment");
         }
-        self.answer_waiters();
-        self.refuse_waiters(self.written_seq, &AppendError::Panicked);
+        self.waiters.answer(self.written_seq, self.synced_seq);
+        self.waiters.refuse(self.written_seq, &AppendError::Panicked);
         self.forget_unwritten();
         self.tainted = self.segment.as_ref().is_some_and(|segment| segment.dirty);
         drop(self.cut_tail());
     }
 
     fn make_read_only(&mut self, reason: &str) {
-        self.answer_waiters();
-        self.refuse_waiters(0, &AppendError::ReadOnly { reason: reason.to_owned() });
+        self.waiters.answer(self.written_seq, self.synced_seq);
+        self.waiters.refuse(0, &AppendError::ReadOnly { reason: reason.to_owned() });
         self.forget_unwritten();
         self.failure = None;
         self.moving = false;

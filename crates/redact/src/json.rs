@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use crate::find::{Span, merge, spans};
 use crate::names::{Class, class_of_member, secret_part};
+use crate::patched::Patched;
 
 /// One open object or array.
 struct Level {
@@ -19,8 +20,7 @@ struct Level {
 pub(crate) fn redact<'a>(text: &'a str, mark: &mut dyn FnMut(&mut String, &Span, &str)) -> Cow<'a, str> {
     let bytes = text.as_bytes();
     let mut levels: Vec<Level> = Vec::new();
-    let mut out = String::new();
-    let mut copied = 0;
+    let mut patched = Patched::new(text);
     let mut at = 0;
     while at < bytes.len() {
         match bytes[at] {
@@ -43,9 +43,7 @@ pub(crate) fn redact<'a>(text: &'a str, mark: &mut dyn FnMut(&mut String, &Span,
                 }
                 if !found.is_empty() {
                     for (span, raw_start, raw_end) in raw_spans(raw, &found) {
-                        out.push_str(&text[copied..start + raw_start]);
-                        mark(&mut out, &span, &decoded);
-                        copied = start + raw_end;
+                        mark(patched.replace(start + raw_start, start + raw_end), &span, &decoded);
                     }
                 }
                 at = end;
@@ -75,11 +73,7 @@ pub(crate) fn redact<'a>(text: &'a str, mark: &mut dyn FnMut(&mut String, &Span,
         }
         at += 1;
     }
-    if copied == 0 {
-        return Cow::Borrowed(text);
-    }
-    out.push_str(&text[copied..]);
-    Cow::Owned(out)
+    patched.finish()
 }
 
 /// One string value of a JSON text.
@@ -99,8 +93,8 @@ pub fn map_values<'a>(text: &'a str, change: &mut dyn FnMut(&Value<'_>) -> Optio
     let bytes = text.as_bytes();
     // The name under which values stand, and whether the next string in an object is a name.
     let mut levels: Vec<(String, bool, bool)> = Vec::new();
-    let mut out = String::new();
-    let (mut copied, mut at) = (0, 0);
+    let mut patched = Patched::new(text);
+    let mut at = 0;
     while at < bytes.len() {
         match bytes[at] {
             b'"' => {
@@ -116,9 +110,7 @@ pub fn map_values<'a>(text: &'a str, change: &mut dyn FnMut(&Value<'_>) -> Optio
                     level => {
                         let name = level.map_or("", |(name, ..)| name);
                         if let Some(new) = change(&Value { name, depth, text: &decoded }) {
-                            out.push_str(&text[copied..start]);
-                            out.push_str(&new);
-                            copied = end;
+                            patched.replace(start, end).push_str(&new);
                         }
                     }
                 }
@@ -141,11 +133,7 @@ pub fn map_values<'a>(text: &'a str, change: &mut dyn FnMut(&Value<'_>) -> Optio
         }
         at += 1;
     }
-    if copied == 0 {
-        return Cow::Borrowed(text);
-    }
-    out.push_str(&text[copied..]);
-    Cow::Owned(out)
+    patched.finish()
 }
 
 /// Replaces parts of the strings of `text`: those that `find` names in the raw contents of each.
@@ -155,23 +143,17 @@ pub(crate) fn replace<'a>(
     mark: &str,
 ) -> Cow<'a, str> {
     let bytes = text.as_bytes();
-    let mut out = String::new();
-    let (mut copied, mut at) = (0, 0);
+    let mut patched = Patched::new(text);
+    let mut at = 0;
     while let Some(quote) = text[at..].find('"') {
         let start = at + quote + 1;
         let end = string_end(bytes, start);
         for (from, to) in find(&text[start..end]) {
-            out.push_str(&text[copied..start + from]);
-            out.push_str(mark);
-            copied = start + to;
+            patched.replace(start + from, start + to).push_str(mark);
         }
         at = (end + 1).min(text.len());
     }
-    if copied == 0 {
-        return Cow::Borrowed(text);
-    }
-    out.push_str(&text[copied..]);
-    Cow::Owned(out)
+    patched.finish()
 }
 
 /// Offset of the quote that closes the string whose contents begin at `start`, or the end of the text.

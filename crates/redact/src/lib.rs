@@ -16,6 +16,7 @@ mod find;
 mod formats;
 mod json;
 mod names;
+mod patched;
 mod pem;
 mod redactor;
 mod scrub;

@@ -9,6 +9,7 @@ use sha2::Sha256;
 
 use crate::find::{Span, spans};
 use crate::json;
+use crate::patched::Patched;
 
 /// Replaces secrets by marks that name their kind. Equal secrets get equal marks within one store.
 ///
@@ -30,19 +31,11 @@ impl Redactor {
 
     /// Marks the secrets in plain text. Text without secrets comes back borrowed.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let found = spans(text);
-        if found.is_empty() {
-            return Cow::Borrowed(text);
+        let mut patched = Patched::new(text);
+        for span in &spans(text) {
+            self.push_mark(patched.replace(span.start, span.end), span, text);
         }
-        let mut out = String::with_capacity(text.len());
-        let mut copied = 0;
-        for span in &found {
-            out.push_str(&text[copied..span.start]);
-            self.push_mark(&mut out, span, text);
-            copied = span.end;
-        }
-        out.push_str(&text[copied..]);
-        Cow::Owned(out)
+        patched.finish()
     }
 
     /// Marks the secrets in raw JSON text: in the contents of strings only, also by the name of the member they stand

@@ -48,8 +48,8 @@ impl Scrub {
         let mut form = self.secret.clone();
         for _ in 0..DEPTH {
             let now: &[u8] = found.as_deref().unwrap_or(bytes);
-            if memmem(now, form.as_bytes()).is_some() {
-                found = Some(self.replaced(now, form.as_bytes()));
+            if let Some(replaced) = self.replaced(now, form.as_bytes()) {
+                found = Some(replaced);
             }
             let now: &[u8] = found.as_deref().unwrap_or(bytes);
             let cut = (MIN_CUT_BYTES..form.len()).rev().find(|cut| now.ends_with(&form.as_bytes()[..*cut]));
@@ -93,16 +93,16 @@ impl Scrub {
         text.contains(&self.secret)
     }
 
-    fn replaced(&self, bytes: &[u8], form: &[u8]) -> Vec<u8> {
-        let mut out = Vec::with_capacity(bytes.len());
-        let mut rest = bytes;
-        while let Some(at) = memmem(rest, form) {
-            out.extend_from_slice(&rest[..at]);
+    /// Replaces it where bytes have it in this form, byte for byte.
+    fn replaced(&self, bytes: &[u8], form: &[u8]) -> Option<Vec<u8>> {
+        let (mut out, mut copied) = (Vec::new(), 0);
+        for at in memchr::memmem::find_iter(bytes, form) {
+            out.extend_from_slice(&bytes[copied..at]);
             out.extend_from_slice(self.mark.as_bytes());
-            rest = &rest[at + form.len()..];
+            copied = at + form.len();
         }
-        out.extend_from_slice(rest);
-        out
+        out.extend_from_slice(&bytes[copied..]);
+        (copied > 0).then_some(out)
     }
 
     /// Where the secret stands in the raw contents of a string.
@@ -119,18 +119,6 @@ impl Scrub {
         }
         let spans = merge(spans);
         raw_spans(raw, &spans).into_iter().map(|(_, start, end)| (start, end)).collect()
-    }
-}
-
-fn memmem(bytes: &[u8], form: &[u8]) -> Option<usize> {
-    let first = *form.first()?;
-    let mut from = 0;
-    loop {
-        let at = from + bytes.get(from..)?.iter().position(|byte| *byte == first)?;
-        if bytes[at..].starts_with(form) {
-            return Some(at);
-        }
-        from = at + 1;
     }
 }
 

@@ -12,7 +12,7 @@ use herdbook_log::{
 };
 
 use crate::disk::{Disk, Random};
-use crate::support::{NOW_MS, append, padded_record, read_all, record, seqs};
+use crate::support::{NOW_MS, answer, append, padded_record, read_all, record, send, send_to, seqs};
 
 fn session_options() -> Options {
     Options { session_id: "journal".to_owned(), ..Options::of_session(NOW_MS) }
@@ -105,12 +105,10 @@ fn zstdgrep_finds_a_line_and_each_frame_ends_a_line() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("log");
     let (store, _) = Store::open(&dir, session_options()).unwrap();
-    let (sender, answer) = std::sync::mpsc::channel();
     // Lines of 300 kB, and one that no frame holds.
     let mut records: Vec<_> = (1..=8).map(|number| padded_record(number, 300_000)).collect();
     records.push(padded_record(9, 2_500_000));
-    store.append(records, Durability::Synced, move |done| drop(sender.send(done)));
-    answer.recv().unwrap().unwrap();
+    answer(&send(&store, records, Durability::Synced)).unwrap();
     store.close();
     let plain = std::fs::read(dir.join("0000000001.jsonl")).unwrap();
     compress(&dir, NOW_MS).unwrap();
@@ -128,12 +126,12 @@ fn zstdgrep_finds_a_line_and_each_frame_ends_a_line() {
     // Three lines of 300 kB fit; the last two go with nothing of the long one, which takes three frames and ends the last.
     assert_eq!(lengths, [3, 3, 2, 0, 0, 1]);
     assert_eq!(seqs(&read_all(&mut Reader::open(&dir)).0), (1..=9).collect::<Vec<u64>>());
-    if let Ok(found) = std::process::Command::new("zstdgrep")
-        .args(["-c", "\"seq\":7,"])
-        .arg(dir.join("0000000001.jsonl.zst"))
-        .output()
-    {
-        assert_eq!(String::from_utf8_lossy(&found.stdout).trim(), "1");
+    let mut grep = std::process::Command::new("zstdgrep");
+    match grep.args(["-c", "\"seq\":7,"]).arg(dir.join("0000000001.jsonl.zst")).output() {
+        Ok(found) => assert_eq!(String::from_utf8_lossy(&found.stdout).trim(), "1"),
+        Err(_) => {
+            println!("skipped: the search in zstdgrep_finds_a_line_and_each_frame_ends_a_line: no zstdgrep")
+        }
     }
 }
 
@@ -471,11 +469,7 @@ fn readers_reach_the_end_while_a_session_is_opened_and_compressed_again_and_agai
                     }
                 };
                 for _ in 0..3 {
-                    let (sender, answer) = std::sync::mpsc::channel();
-                    log.append(vec![record(seq + 1)], Durability::Written, move |done| {
-                        drop(sender.send(done))
-                    });
-                    answer.recv().unwrap().unwrap();
+                    answer(&send_to(&mut log, vec![record(seq + 1)], Durability::Written)).unwrap();
                     seq += 1;
                     written.store(seq, Ordering::SeqCst);
                 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use herdbook_log::{Damage, DamageKind, Durability, Line, NewRecord, Options, Reader, Store};
 
 use crate::disk::Disk;
-use crate::support::{NOW_MS, answer, read_all, send, seqs};
+use crate::support::{NOW_MS, answer, crc_of, lines_of, read_all, sealed, send, seqs};
 
 const LINES: u64 = 50;
 
@@ -41,10 +41,6 @@ fn log_of(session_id: &str) -> Vec<u8> {
     answer(&send(&store, records, Durability::Synced)).unwrap();
     store.close();
     disk.content("0000000001.jsonl").unwrap()
-}
-
-fn lines_of(log: &[u8]) -> Vec<Vec<u8>> {
-    log.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()
 }
 
 fn read(disk: &Disk) -> (Vec<Line>, Vec<Damage>) {
@@ -454,12 +450,11 @@ fn behind_damaged_first_lines_reader_and_store_find_the_same_lines_right() {
 fn a_segment_that_begins_before_a_bad_line_continues_the_line_before_that() {
     let lines = lines_of(&log_of("journal"));
     // The bad line 3 with the crc that line 4 continues, and then line 4 with the seq 3.
-    let bad = String::from_utf8(lines[2].clone()).unwrap().replace("r03", "r 3");
-    let crc = u32::from_str_radix(&bad[bad.len() - 11..bad.len() - 3], 16).unwrap();
+    let bad = String::from_utf8(lines[2].clone()).unwrap().replace("r03", "r 3").into_bytes();
     let body = r#"{"v":1,"id":"r33","sessionId":"journal","seq":3,"ts":5,"type":"hook","payload":{}"#;
-    let next = format!("{body},\"crc\":\"{:08x}\"}}\n", crc32c::crc32c_append(crc, body.as_bytes()));
-    let disk = Disk::with_segment(&[lines[..2].concat(), bad.into_bytes()].concat());
-    disk.put("0000000003.jsonl", next.as_bytes());
+    let next = sealed(body.as_bytes(), crc_of(&bad));
+    let disk = Disk::with_segment(&[lines[..2].concat(), bad].concat());
+    disk.put("0000000003.jsonl", &next);
     assert_eq!(seqs(&read(&disk).0), [1, 2]);
     disk.put("0000000003.jsonl", &lines[2..4].concat());
     assert_eq!(seqs(&read(&disk).0), [1, 2, 3, 4]);

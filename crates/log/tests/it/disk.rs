@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use herdbook_log::{LogFile, Storage};
+use herdbook_log::{Health, LogFile, Storage};
 
 const SECTOR: usize = 512;
 
@@ -214,6 +214,26 @@ impl Disk {
         }
         drop(state);
         Disk { was_cut: true, ..next }
+    }
+
+    /// Ends a run as chance has it: all is well and its log is closed, or it is killed, or the power is cut.
+    pub fn end(&self, random: &mut Random, close: impl Fn() -> Health) -> Disk {
+        let next = match random.below(3) {
+            0 => {
+                self.set(|now| *now = Faults::default());
+                close();
+                self.kill()
+            }
+            1 => self.kill(),
+            _ => self.crash(random),
+        };
+        let read_only = close().error.filter(|error| error.starts_with("read-only"));
+        if read_only.is_some_and(|error| !error.contains(": a sync failed: the machine is off;")) {
+            // After two failed syncs a file may be readable and yet not be on the disk, and nobody can tell: only
+            // starting the machine again shows what is there.
+            return next.crash(random);
+        }
+        next
     }
 
     /// This run began after a power cut, not after a kill.

@@ -5,12 +5,11 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
-use std::sync::mpsc::channel;
 
 use herdbook_log::{Durability, NewRecord, Options, Reader, Sessions};
 
 use crate::disk::Random;
-use crate::support::{NOW_MS, padded_record, read_all, slow};
+use crate::support::{NOW_MS, answer, padded_record, read_all, send_to, slow};
 
 /// Set for the child: the state folder. It plays the process that is killed.
 const STATE: &str = "HERDBOOK_TEST_LOG_KILLED";
@@ -94,11 +93,8 @@ fn write_until_killed(state: &Path, round: u64) {
                     let record: NewRecord = padded_record(number, (number % 700) as usize);
                     let id = record.id.clone();
                     let durability = if count % 2 == 0 { Durability::Synced } else { Durability::Written };
-                    let (sender, receiver) = channel();
-                    log.lock().unwrap().append(vec![record], durability, move |answer| {
-                        drop(sender.send(answer));
-                    });
-                    let ack = receiver.recv().unwrap().unwrap();
+                    let sent = send_to(&mut log.lock().unwrap(), vec![record], durability);
+                    let ack = answer(&sent).unwrap();
                     let text = format!("told {} {id}.\n", ack.first_seq);
                     std::io::stdout().write_all(text.as_bytes()).unwrap();
                 }

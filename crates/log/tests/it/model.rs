@@ -4,27 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use herdbook_log::{Ack, Damage, DamageKind, Durability, Line, NewRecord, Options, Reader, Store};
+use herdbook_log::{Damage, DamageKind, Durability, Line, NewRecord, Options, Reader, Store};
 
 use crate::disk::{Disk, Faults, Random};
 use crate::faults::on;
-use crate::support::{answer, padded_record, read_all, seeds, send};
-
-/// What has been promised: id by seq.
-#[derive(Default)]
-struct Promised {
-    synced: BTreeMap<u64, String>,
-    /// Since the last power cut.
-    written: BTreeMap<u64, String>,
-}
-
-impl Promised {
-    fn note(&mut self, ack: Ack, records: &[NewRecord]) {
-        let to = if ack.durability == Durability::Synced { &mut self.synced } else { &mut self.written };
-        let ids = records.iter().map(|record| record.id.clone());
-        to.extend((ack.first_seq..=ack.last_seq).zip(ids));
-    }
-}
+use crate::support::{Promised, answer, padded_record, read_all, seeds, send};
 
 fn faults(random: &mut Random) -> Faults {
     let mut faults = Faults::default();
@@ -51,7 +35,7 @@ fn faults(random: &mut Random) -> Faults {
 fn check(disk: &Disk, promised: &Promised) -> Vec<Line> {
     let (lines, damage) = read_all(&mut Reader::with_storage(Arc::new(disk.clone())));
     let by_seq: BTreeMap<u64, &str> = lines.iter().map(|line| (line.seq, line.id.as_str())).collect();
-    for (seq, id) in promised.synced.iter().chain(&promised.written) {
+    for (seq, id) in promised.all() {
         if by_seq.get(seq) != Some(&id.as_str()) {
             disk.show();
         }
@@ -114,22 +98,7 @@ fn run(seed: u64) {
                 }
             }
         }
-        let mut next = match random.below(3) {
-            0 => {
-                disk.set(|now| *now = Faults::default());
-                store.close();
-                disk.kill()
-            }
-            1 => disk.kill(),
-            _ => disk.crash(&mut random),
-        };
-        let read_only = store.close().error.filter(|error| error.starts_with("read-only"));
-        if read_only.is_some_and(|error| !error.contains(": a sync failed: the machine is off;")) {
-            // After two failed syncs a file may be readable and yet not be on the disk, and nobody can tell: only
-            // starting the machine again shows what is there.
-            next = next.crash(&mut random);
-        }
-        let power_cut = next.was_cut();
+        let next = disk.end(&mut random, || store.close());
         drop(store);
         for (receiver, records) in waiting {
             // An answer that came before the end was a promise.
@@ -137,7 +106,7 @@ fn run(seed: u64) {
                 promised.note(ack, &records);
             }
         }
-        if power_cut {
+        if next.was_cut() {
             promised.written.clear();
         }
         disk = next;

@@ -11,7 +11,7 @@ use herdbook_log::{
 };
 
 use crate::disk::{Disk, Random};
-use crate::support::{NOW_MS, read_all, record, seqs};
+use crate::support::{NOW_MS, answer, lines_of, read_all, record, send_to, seqs};
 
 const SEGMENT: &str = "0000000001.jsonl";
 
@@ -33,13 +33,7 @@ fn sessions(state: &Path) -> Sessions {
 }
 
 fn append(log: &mut herdbook_log::SessionLog, record: NewRecord) {
-    let (sender, answer) = std::sync::mpsc::channel();
-    log.append(vec![record], Durability::Synced, move |done| drop(sender.send(done)));
-    answer.recv().unwrap().unwrap();
-}
-
-fn lines(text: &[u8]) -> Vec<Vec<u8>> {
-    text.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()
+    answer(&send_to(log, vec![record], Durability::Synced)).unwrap();
 }
 
 #[test]
@@ -49,7 +43,7 @@ fn damaged_lines_are_taken_from_the_copy_and_the_damaged_bytes_are_kept() {
     let folder = sessions.folder("s-1");
     let path = folder.join(SEGMENT);
     let whole = std::fs::read(&path).unwrap();
-    let [first, second, third] = &lines(&whole)[..] else { panic!("three lines") };
+    let [first, second, third] = &lines_of(&whole)[..] else { panic!("three lines") };
     let flipped = |at: usize| {
         let mut line = second.clone();
         line[at] ^= 1;
@@ -86,7 +80,7 @@ fn a_copy_that_does_not_have_all_gives_nothing_back() {
     let folder = sessions.folder("s-1");
     let path = folder.join(SEGMENT);
     let whole = std::fs::read(&path).unwrap();
-    let parts = lines(&whole);
+    let parts = lines_of(&whole);
     let copy = |text: &[u8]| {
         std::fs::write(folder.join("0000000001.jsonl.zst"), zstd::bulk::compress(text, 3).unwrap()).unwrap();
     };
@@ -106,7 +100,7 @@ fn a_copy_that_does_not_have_all_gives_nothing_back() {
     let last = folder.join("0000000004.jsonl");
     let packed = std::fs::read(folder.join("0000000004.jsonl.zst")).unwrap();
     let text = zstd::bulk::decompress(&packed, 1 << 20).unwrap();
-    let parts = lines(&text);
+    let parts = lines_of(&text);
     let cut = zstd::bulk::compress(&parts[..2].concat(), 3).unwrap();
     std::fs::write(folder.join("0000000004.jsonl.zst"), cut).unwrap();
     std::fs::write(&last, [&parts[0][..], b"?\n", &parts[2][..].replace(b"\"n\":6", b"\"n\":7")].concat())
@@ -126,7 +120,7 @@ fn a_copy_with_more_lines_than_are_left_gives_all_of_them_back() {
     let packed = std::fs::read(folder.join("0000000004.jsonl.zst")).unwrap();
     let whole = zstd::bulk::decompress(&packed, 1 << 20).unwrap();
     // The disk kept the first line, and gave other bytes for the two behind it.
-    std::fs::write(&last, [&lines(&whole)[0][..], b"what is this\n"].concat()).unwrap();
+    std::fs::write(&last, [&lines_of(&whole)[0][..], b"what is this\n"].concat()).unwrap();
     let done = repair(&folder, NOW_MS).unwrap();
     assert_eq!((done.mended[0].lines, done.left), (2, vec![]));
     assert!(std::fs::read(&last).unwrap() == whole);
@@ -240,7 +234,7 @@ fn a_lost_end_is_named_wherever_the_log_is_looked_at_and_another_session_goes_on
         ),
         ("the last two bytes were cut off", |text| text.truncate(text.len() - 2)),
         ("the last line was cut off", |text| {
-            let length = text.len() - lines(text).last().unwrap().len();
+            let length = text.len() - lines_of(text).last().unwrap().len();
             text.truncate(length);
         }),
     ] {

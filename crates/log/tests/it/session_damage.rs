@@ -8,7 +8,7 @@ use std::sync::Arc;
 use herdbook_log::{Durability, NewRecord, OnDamage, OpenError, Options, Reader, Store};
 
 use crate::disk::{Disk, Random};
-use crate::support::{NOW_MS, answer, read_all, send, seqs, slow};
+use crate::support::{NOW_MS, answer, crc_of, lines_of, read_all, sealed, send, seqs, slow};
 
 const LINES: u64 = 50;
 const SEGMENT: &str = "0000000001.jsonl";
@@ -53,9 +53,7 @@ impl Log {
             // The process is killed: what it had not synced stays above the watermark.
             disk.kill();
         }
-        let lines = disk.content(SEGMENT).unwrap();
-        let lines = lines.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
-        Log { lines, index: disk.content(INDEX).unwrap() }
+        Log { lines: lines_of(&disk.content(SEGMENT).unwrap()), index: disk.content(INDEX).unwrap() }
     }
 
     fn short(session: &str) -> Log {
@@ -333,13 +331,8 @@ fn a_log_of_a_newer_format_is_read_and_not_appended_to() {
     let log = Log::short("s-1");
     let last = String::from_utf8(log.lines[49].clone()).unwrap();
     let body = last[..last.len() - 19].replacen("{\"v\":1", "{\"v\":2", 1);
-    let before = u32::from_str_radix(
-        &String::from_utf8_lossy(&log.lines[48])[..][last.len() - 11..last.len() - 3],
-        16,
-    );
-    let crc = crc32c::crc32c_append(before.unwrap(), body.as_bytes());
-    let newer = format!("{body},\"crc\":\"{crc:08x}\"}}\n");
-    let changed = [log.lines[..49].concat(), newer.into_bytes()].concat();
+    let newer = sealed(body.as_bytes(), crc_of(&log.lines[48]));
+    let changed = [log.lines[..49].concat(), newer].concat();
     for index in [Some(&log.index), None] {
         let disk = Disk::with_segment(&changed);
         if let Some(index) = index {
@@ -434,14 +427,8 @@ fn two_lines_with_one_seq_in_two_segments_are_damage() {
 #[test]
 fn a_line_behind_a_hole_is_not_moved() {
     let mut lines = lines(5);
-    let crc_of = |line: &[u8]| {
-        let hex = std::str::from_utf8(&line[line.len() - 11..line.len() - 3]).unwrap();
-        u32::from_str_radix(hex, 16).unwrap()
-    };
     // Line 5 as one that continues line 2.
-    let body = lines[4][..lines[4].len() - 19].to_vec();
-    let crc = crc32c::crc32c_append(crc_of(&lines[1]), &body);
-    lines[4] = [&body, format!(",\"crc\":\"{crc:08x}\"}}\n").as_bytes()].concat();
+    lines[4] = sealed(&lines[4][..lines[4].len() - 19], crc_of(&lines[1]));
     let disk = Disk::with_segment(&[&lines[0][..], &lines[1], &lines[4]].concat());
     disk.put("0000000003.jsonl", &lines[2][..20]);
     let before = files(&disk);

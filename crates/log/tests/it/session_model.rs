@@ -2,9 +2,9 @@
 //! was not answered is sent again after a restart. Such a log is never damaged: it opens each time, without holes; what
 //! was acknowledged as synced is there after a power cut, what was acknowledged as written after a kill, and no id twice.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use herdbook_log::{
@@ -14,7 +14,9 @@ use herdbook_log::{
 
 use crate::disk::{Disk, Faults, Random};
 use crate::session_damage::on;
-use crate::support::{answer, padded_record, read_all, seeds, send, seqs, until};
+use crate::support::{
+    Promised, answer, lines_of, padded_record, read_all, seeds, send, send_to, seqs, until,
+};
 
 type Answer = Receiver<Result<Ack, AppendError>>;
 
@@ -22,20 +24,12 @@ type Answer = Receiver<Result<Ack, AppendError>>;
 #[derive(Default)]
 struct Producer {
     number: u64,
-    synced: BTreeMap<u64, String>,
-    /// Since the last power cut.
-    written: BTreeMap<u64, String>,
+    promised: Promised,
     /// Appends without an answer, in the order in which they were sent.
     open: Vec<(Vec<NewRecord>, Durability)>,
 }
 
 impl Producer {
-    fn note(&mut self, ack: Ack, records: &[NewRecord]) {
-        let to = if ack.durability == Durability::Synced { &mut self.synced } else { &mut self.written };
-        let ids = records.iter().map(|record| record.id.clone());
-        to.extend((ack.first_seq..=ack.last_seq).zip(ids));
-    }
-
     fn make(&mut self, random: &mut Random) -> Vec<NewRecord> {
         let count = 1 + random.below(5);
         let make = |_| {
@@ -50,7 +44,7 @@ impl Producer {
         let (lines, damage) = read_all(&mut Reader::with_storage(Arc::new(disk.clone())));
         assert_eq!(damage, vec![]);
         assert!(lines.iter().zip(1..).all(|(line, seq)| line.seq == seq), "a hole");
-        for (seq, id) in self.synced.iter().chain(&self.written) {
+        for (seq, id) in self.promised.all() {
             let found = lines.get(*seq as usize - 1).map(|line| line.id.as_str());
             if found != Some(id.as_str()) {
                 disk.show();
@@ -96,12 +90,6 @@ fn options(disk: &Disk, random: &mut Random) -> Options {
     }
 }
 
-fn append(log: &mut SessionLog, records: Vec<NewRecord>, durability: Durability) -> Answer {
-    let (sender, receiver) = channel();
-    log.append(records, durability, move |answer| drop(sender.send(answer)));
-    receiver
-}
-
 fn open(disk: &Disk, random: &mut Random) -> SessionLog {
     let sessions = Sessions::new("unused".as_ref());
     let opened = sessions.open("s-1", options(disk, random));
@@ -119,9 +107,9 @@ fn send_again(log: &mut SessionLog, producer: &mut Producer) -> Result<(), Appen
         let new: Vec<NewRecord> = (0..records.len()).filter(is_new).map(|at| records[at].clone()).collect();
         // All or a beginning is there, never a part behind a hole.
         assert!(placed.duplicates.iter().copied().eq(0..placed.duplicates.len()));
-        let ack = answer(&append(log, new.clone(), durability))?;
+        let ack = answer(&send_to(log, new.clone(), durability))?;
         if !new.is_empty() {
-            producer.note(ack, &new);
+            producer.promised.note(ack, &new);
         }
     }
     Ok(())
@@ -144,7 +132,7 @@ fn run(seed: u64) {
             let records = producer.make(&mut random);
             let durability = if random.one_in(2) { Durability::Synced } else { Durability::Written };
             assert_eq!(log.place(&[], Expected::Any).unwrap().last_seq, log.last_seq());
-            let receiver = append(&mut log, records.clone(), durability);
+            let receiver = send_to(&mut log, records.clone(), durability);
             if random.one_in(2) {
                 waiting.push((receiver, records, durability));
                 continue;
@@ -152,7 +140,7 @@ fn run(seed: u64) {
             // It may be waiting for room.
             disk.set(|now| *now = Faults::default());
             match answer(&receiver) {
-                Ok(ack) => producer.note(ack, &records),
+                Ok(ack) => producer.promised.note(ack, &records),
                 // Seqs that were given may be free again: the log is opened anew.
                 Err(_) => {
                     waiting.push((receiver, records, durability));
@@ -160,39 +148,25 @@ fn run(seed: u64) {
                 }
             }
         }
-        let mut next = match random.below(3) {
-            0 => {
-                disk.set(|now| *now = Faults::default());
-                log.close();
-                disk.kill()
-            }
-            1 => disk.kill(),
-            _ => disk.crash(&mut random),
-        };
-        let read_only = log.close().error.filter(|error| error.starts_with("read-only"));
-        if read_only.is_some_and(|error| !error.contains(": a sync failed: the machine is off;")) {
-            // After two failed syncs a file may be readable and yet not be on the disk, and nobody can tell: only
-            // starting the machine again shows what is there.
-            next = next.crash(&mut random);
-        }
+        let next = disk.end(&mut random, || log.close());
         drop(log);
         for (receiver, records, durability) in waiting {
             // An answer that came before the end was a promise.
             match receiver.recv() {
-                Ok(Ok(ack)) => producer.note(ack, &records),
+                Ok(Ok(ack)) => producer.promised.note(ack, &records),
                 _ => producer.open.push((records, durability)),
             }
         }
         if next.was_cut() {
-            producer.written.clear();
+            producer.promised.written.clear();
         }
         disk = next;
     }
     let mut log = open(&disk, &mut random);
     send_again(&mut log, &mut producer).unwrap();
     let records = producer.make(&mut random);
-    let ack = answer(&append(&mut log, records.clone(), Durability::Synced)).unwrap();
-    producer.note(ack, &records);
+    let ack = answer(&send_to(&mut log, records.clone(), Durability::Synced)).unwrap();
+    producer.promised.note(ack, &records);
     drop(log);
     producer.check(&disk);
     // What the index says is believed: the log opens by it, and to the same end.
@@ -219,17 +193,21 @@ fn append_to(store: &Store, number: u64) {
     answer(&send(store, vec![padded_record(number, 700)], Durability::Synced)).unwrap();
 }
 
-#[test]
-fn what_a_failed_sync_left_in_the_old_segment_counts_for_nothing() {
+/// The segment of a log with the records 1 to 6.
+fn six_lines() -> Vec<u8> {
     let disk = Disk::new();
     let (store, _) = opened(&disk).unwrap();
     (1..=6).for_each(|number| append_to(&store, number));
     store.close();
-    let whole = disk.content("0000000001.jsonl").unwrap();
-    let lines: Vec<&[u8]> = whole.split_inclusive(|byte| *byte == b'\n').collect();
+    disk.content("0000000001.jsonl").unwrap()
+}
+
+#[test]
+fn what_a_failed_sync_left_in_the_old_segment_counts_for_nothing() {
+    let lines = lines_of(&six_lines());
     // The sync of 4 and 5 failed, half of 4 and all of 5 came to the disk, and both were written to a new segment.
-    for broken in [&lines[3][..300], b"", b"\0\0\0\n", &[lines[3], &lines[4][..9]].concat()] {
-        let rest = [broken, b"\n", lines[4]].concat();
+    for broken in [&lines[3][..300], b"", b"\0\0\0\n", &[&lines[3][..], &lines[4][..9]].concat()] {
+        let rest = [broken, b"\n", &lines[4]].concat();
         let disk = Disk::with_segment(&[&lines[..3].concat()[..], &rest].concat());
         disk.put("0000000004.jsonl", &lines[3..].concat());
         let (store, found) = opened(&disk).unwrap();
@@ -282,12 +260,7 @@ fn a_segment_whose_name_was_not_durable_yet_gets_it_before_it_is_written_to() {
 /// Found by fuzzing: what the new segment did not have yet was cut off the old one, and its seqs were given again.
 #[test]
 fn a_move_to_a_new_segment_that_was_killed_on_the_way_is_finished() {
-    let disk = Disk::new();
-    let (store, _) = opened(&disk).unwrap();
-    (1..=6).for_each(|number| append_to(&store, number));
-    store.close();
-    let whole = disk.content("0000000001.jsonl").unwrap();
-    let lines: Vec<&[u8]> = whole.split_inclusive(|byte| *byte == b'\n').collect();
+    let lines = lines_of(&six_lines());
     let (kept, moved) = (lines[..3].concat(), lines[3..].concat());
     // Readers were shown six lines, or five and half of the sixth, when the sync of 4 to 6 failed.
     for (end, last_seq) in [(moved.len(), 6), (moved.len() - 1, 6), (moved.len() - 300, 5)] {
@@ -312,12 +285,8 @@ fn a_move_to_a_new_segment_that_was_killed_on_the_way_is_finished() {
 /// The machine loses power while it finishes the move: the old segment's lines are not cut before the new one's are durable.
 #[test]
 fn a_power_cut_while_a_move_is_finished_loses_nothing() {
-    let disk = Disk::new();
-    let (store, _) = opened(&disk).unwrap();
-    (1..=6).for_each(|number| append_to(&store, number));
-    store.close();
-    let whole = disk.content("0000000001.jsonl").unwrap();
-    let start = whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(2).unwrap().0 + 1;
+    let whole = six_lines();
+    let start = lines_of(&whole)[..3].concat().len();
     let mut killed = 0;
     for steps in 0..40 {
         let disk = Disk::with_segment(&whole);

@@ -6,7 +6,6 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
-use std::time::Duration;
 
 use herdbook_log::{
     Ack, AppendError, Durability, Expected, Misplaced, NewRecord, OpenError, Options, Reader, SessionLog,
@@ -14,16 +13,14 @@ use herdbook_log::{
 };
 
 use crate::disk::Disk;
-use crate::support::{NOW_MS, padded_record, read_all, record, seqs, until};
+use crate::support::{NOW_MS, answer, padded_record, read_all, record, send_to, seqs, until};
 
 fn open(sessions: &Sessions, key: &str) -> SessionLog {
     sessions.open(key, Options::of_session(NOW_MS)).unwrap().0
 }
 
 fn append(log: &mut SessionLog, records: Vec<NewRecord>) -> Result<Ack, AppendError> {
-    let (sender, receiver) = channel();
-    log.append(records, Durability::Synced, move |answer| drop(sender.send(answer)));
-    receiver.recv_timeout(Duration::from_secs(60)).expect("an answer")
+    answer(&send_to(log, records, Durability::Synced))
 }
 
 fn mode(path: &Path) -> u32 {
