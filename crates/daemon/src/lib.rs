@@ -40,6 +40,7 @@ mod metrics;
 mod own_file;
 mod panes;
 mod past;
+mod patience;
 mod peer;
 mod processes;
 mod run;

@@ -23,6 +23,7 @@ use crate::core::Core;
 use crate::frames;
 use crate::guard::Guard;
 use crate::http::{self, App};
+use crate::patience::Patient;
 use crate::peer::Peer;
 
 /// So many connections of either kind; what comes beyond is closed at once, and a hook then uses the spool.
@@ -32,6 +33,8 @@ const HEAD_BYTES: usize = 64 << 10;
 const HEADERS: usize = 64;
 /// A head must be there in that time; it is also how long an idle connection is kept.
 const HEAD_TIME: Duration = Duration::from_secs(30);
+/// Who takes nothing of an answer for so long has gone. A stream that has nothing to say says a comment sooner.
+const TAKE_TIME: Duration = Duration::from_secs(60);
 /// After an accept failed for want of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -138,7 +141,8 @@ impl Server {
             .max_headers(HEADERS)
             .keep_alive(true)
             .half_close(true);
-        let connection = builder.serve_connection(TokioIo::new(stream), service);
+        let stream = TokioIo::new(Patient::new(stream, TAKE_TIME));
+        let connection = builder.serve_connection(stream, service);
         let mut connection = std::pin::pin!(connection);
         tokio::select! {
             // The client has gone when its connection fails; there is nobody to tell.
