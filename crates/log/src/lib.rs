@@ -46,7 +46,7 @@ pub use cold::{ClosedLogError, Compressed, compress, compress_in, take_lock};
 pub use continued::{Continued, RepairError, continue_as};
 pub use damage::{Damage, DamageKind, Torn};
 pub use glance::{Glance, glance};
-pub use line::{Head, LINE_VERSION, MAX_LINE_BYTES, NewRecord};
+pub use line::{Head, LINE_VERSION, MAX_LINE_BYTES, NewRecord, is_name, unsealed};
 pub use lock::{Lock, LockOwner};
 pub use reader::{Line, Reader};
 pub use refused::{AppendError, OpenError};

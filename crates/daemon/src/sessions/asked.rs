@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use herdbook_events::catalog::{Class, EventType, Fault, Lists, Members, faults};
 use herdbook_events::{Ulid, replace_lone_surrogates};
+use herdbook_log::is_name;
 use herdbook_redact::Redactor;
 use herdbook_story::canonical;
 use serde_json::value::RawValue;
@@ -112,6 +113,9 @@ fn read_event(at: usize, members: &Members<'_>, redactor: &Redactor) -> Result<E
     };
     let event_type: String =
         members.read_as("type").ok_or_else(|| format!("events[{at}].type must be a string"))?;
+    if !is_name(event_type.as_bytes()) {
+        return Err(format!("events[{at}].type must be 1 to 128 letters, digits, '.', '_' or '-'"));
+    }
     let (payload, is_changed) = payload(at, members, &event_type, redactor)?;
     Ok(Event { id, event_type, payload, is_changed })
 }
@@ -234,6 +238,10 @@ mod tests {
             ),
             (r#"{"synced":1,"events":[]}"#, "invalid body: synced must be true or false"),
             (r#"{"events":[{"payload":{}}]}"#, "events[0].type must be a string"),
+            (
+                r#"{"events":[{"type":"a\"b","payload":{}}]}"#,
+                "events[0].type must be 1 to 128 letters, digits, '.', '_' or '-'",
+            ),
             (r#"{"events":[{"type":"a","payload":[]}]}"#, "events[0].payload must be an object"),
             ("", "invalid body: EOF while parsing a value at line 1 column 0"),
         ];

@@ -11,7 +11,7 @@ use herdbook_events::catalog::EventType;
 use herdbook_events::{Ulid, UlidGenerator};
 use herdbook_log::{
     Ack, AppendError, Durability, Expected, Misplaced, NewRecord, OpenError, Options, Placed, Reader,
-    SessionLog, Sessions,
+    SessionLog, Sessions, unsealed,
 };
 use herdbook_story::check::{Checker, Finding, Level, Options as Rules};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
@@ -129,7 +129,7 @@ impl Live {
         let placed = self.place(key, &records, asked.expected)?;
         let lines: Vec<(usize, String)> = (0..records.len())
             .filter(|at| !placed.duplicates.contains(at))
-            .map(|at| (at, line(key, placed.seqs[at], &records[at])))
+            .map(|at| (at, unsealed(&quoted(key), placed.seqs[at], &records[at])))
             .collect();
         let warnings = self.check(&lines)?;
         if !lines.is_empty() {
@@ -261,7 +261,7 @@ pub(crate) fn rehearse(key: &str, now_ms: u64, asked: &Asked) -> Result<(), Refu
         .enumerate()
         .map(|(at, event)| {
             let id = event.id.inspect(|id| ids.start_above(*id)).unwrap_or_else(|| ids.generate(now_ms));
-            (at, line(key, at as u64 + 1, &record(event, id, now_ms)))
+            (at, unsealed(&quoted(key), at as u64 + 1, &record(event, id, now_ms)))
         })
         .collect();
     try_lines(&mut Checker::new(Rules::native()), &lines).map(drop)
@@ -293,15 +293,6 @@ fn record(event: &Event, id: Ulid, ts_ms: u64) -> NewRecord {
     NewRecord { id: id.to_string(), ts_ms, kind, payload }
 }
 
-/// The line as it will be written, without its crc.
-fn line(key: &str, seq: u64, record: &NewRecord) -> String {
-    let NewRecord { id, ts_ms, kind, payload } = record;
-    let (key, kind) = (quoted(key), quoted(kind));
-    format!(
-        r#"{{"v":1,"id":"{id}","sessionId":{key},"seq":{seq},"ts":{ts_ms},"type":{kind},"payload":{payload}}}"#
-    )
-}
-
 /// A text as a JSON string.
 pub(crate) fn quoted(text: &str) -> String {
     // A string always prints.
@@ -317,7 +308,14 @@ fn damaged(key: &str, damage: &dyn Display) -> Refused {
 fn not_opened(key: &str, error: &OpenError) -> Refused {
     let words = format!("the log of session '{key}' cannot be opened: {}", crate::error::whole(error));
     match error {
-        OpenError::Io { .. } | OpenError::Locked { .. } => Refused::Away(words),
+        OpenError::Io { .. } => Refused::Away(words),
+        OpenError::Locked { pid, .. } => {
+            let process = pid.map_or("another process".to_owned(), |pid| format!("process {pid}"));
+            Refused::Away(format!(
+                "{process} works on the log of session '{key}' (`herdbook log repair` and the like do); send the same \
+                 again when it has ended, or end it"
+            ))
+        }
         OpenError::Damaged { damage, .. } if !damage.is_empty() => damaged(key, &damage[0]),
         _ => Refused::Unusable(words),
     }
