@@ -20,7 +20,7 @@ use super::stream::{HELLO, KEEP_ALIVE, RESET};
 use super::{Answer, App, Refusal};
 use crate::attention::parse_stream_id;
 use crate::config::stopped;
-use crate::sessions::{Entry, Item, Pages, Shown, is_there};
+use crate::sessions::{Entry, Item, Pages, Shown};
 
 /// So many pieces wait for a slow reader; then its task waits, and nobody else does.
 const AHEAD: usize = 4;
@@ -59,17 +59,19 @@ pub(super) async fn read(
         .try_acquire_owned()
         .map_err(|_| Refusal(StatusCode::SERVICE_UNAVAILABLE, words))?;
     let last = headers.get("last-event-id").map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned());
-    let (sender, body) = Channel::<Bytes>::new(AHEAD);
-    let reader = Reader { app, entry, is_durable, sender };
+    let (sender, body) = Channel::<Bytes, Unfinished>::new(AHEAD);
+    let mut reader = Reader { app, entry, is_durable, sender };
     let mut stop = reader.app.stop.clone();
     tokio::spawn(async move {
-        let told = async {
-            // The reader has gone when its connection fails; there is nobody to tell.
-            let _ = if follows { reader.follow(last, query).await } else { reader.lines(query).await };
+        let told =
+            async { if follows { reader.follow(last, query).await } else { reader.lines(query).await } };
+        let done = tokio::select! {
+            done = told => done,
+            () = stopped(&mut stop) => Err(Gone),
         };
-        tokio::select! {
-            () = told => {}
-            () = stopped(&mut stop) => {}
+        if done.is_err() {
+            // Half a log must not look like a whole one.
+            reader.sender.abort(Unfinished);
         }
         drop(place);
     });
@@ -81,8 +83,13 @@ pub(super) async fn read(
     Ok(response)
 }
 
-/// The reader is gone.
+/// The reader is gone, or cannot be told more.
 struct Gone;
+
+/// There was more to tell.
+#[derive(Debug, thiserror::Error)]
+#[error("the lines end before the log does")]
+struct Unfinished;
 
 /// Somebody who reads a log.
 struct Reader {
@@ -90,7 +97,7 @@ struct Reader {
     entry: Arc<Entry>,
     /// Synced lines alone, and nothing ephemeral.
     is_durable: bool,
-    sender: Sender<Bytes>,
+    sender: Sender<Bytes, Unfinished>,
 }
 
 impl Reader {
@@ -99,8 +106,9 @@ impl Reader {
     }
 
     /// Tells the lines up to the end of the log.
-    async fn lines(mut self, query: ReadQuery) -> Result<(), Gone> {
-        let mut pages = Pages::after(&self.entry.folder, query.after.unwrap_or(0));
+    async fn lines(&mut self, query: ReadQuery) -> Result<(), Gone> {
+        let (folder, after) = (self.entry.folder.clone(), query.after.unwrap_or(0));
+        let mut pages = blocking(move || Pages::after(&folder, after)).await?;
         let mut left = usize::try_from(query.limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
         while left > 0 {
             let up_to = self.up_to().await;
@@ -124,7 +132,7 @@ impl Reader {
     }
 
     /// Tells lines and ephemeral events as they come.
-    async fn follow(mut self, last: Option<String>, query: ReadQuery) -> Result<(), Gone> {
+    async fn follow(&mut self, last: Option<String>, query: ReadQuery) -> Result<(), Gone> {
         // Subscribed before the first look, so that nothing falls in between.
         let mut changed = self.entry.told.watch();
         let mut shown = self.entry.told.now().shown;
@@ -146,7 +154,7 @@ impl Reader {
                 if is_over {
                     // It was deleted, or lost its end, and began anew.
                     self.send(RESET).await?;
-                    pages = Pages::after(&self.entry.folder, 0);
+                    pages = self.first().await?;
                     looked_again = 0;
                 }
             }
@@ -160,7 +168,7 @@ impl Reader {
                 // What is read is not what is written to: another file was put in its place (`log scrub`). Once for each
                 // seq: where it is something else, looking again changes nothing.
                 looked_again = written_seq;
-                pages = pages.again();
+                pages = blocking(move || pages.again()).await?;
                 continue;
             }
             let mut live = live.into_iter().peekable();
@@ -194,30 +202,34 @@ impl Reader {
         }
     }
 
-    /// Finds where to start: behind the last event that the reader saw, behind a seq, or with what comes.
+    /// Finds where to start: behind the last event that the reader saw, behind a seq, or with what comes. Where the log has
+    /// not got so far, or has another event there, it is not the one that he read: it begins anew.
     async fn start(&mut self, last: Option<String>, after: Option<u64>) -> Result<Pages, Gone> {
         let folder = self.entry.folder.clone();
-        let Some(last) = last.filter(|last| !last.is_empty()) else {
-            return blocking(move || match after {
-                Some(seq) => Pages::after(&folder, seq),
-                None => Pages::at_end(&folder),
-            })
-            .await;
+        let found = match (last.filter(|last| !last.is_empty()), after) {
+            (Some(last), _) if last == "0" => return self.first().await,
+            (Some(last), _) => {
+                let place = parse_stream_id(&last);
+                blocking(move || place.and_then(|(seq, id)| Pages::after_line(&folder, seq, &id))).await?
+            }
+            (None, Some(seq)) => {
+                let given_seq = self.app.logs.given_seq(&self.entry).await;
+                blocking(move || Pages::after_known(&folder, seq, given_seq)).await?
+            }
+            (None, None) => Some(blocking(move || Pages::at_end(&folder)).await?),
         };
-        if last == "0" {
-            return Ok(Pages::after(&folder, 0));
-        }
-        let found = blocking(move || {
-            let place = parse_stream_id(&last).filter(|(seq, id)| is_there(&folder, *seq, id));
-            (place.as_ref().map(|(seq, _)| Pages::after(&folder, *seq)), folder)
-        });
-        match found.await? {
-            (Some(pages), _) => Ok(pages),
-            (None, folder) => {
+        match found {
+            Some(pages) => Ok(pages),
+            None => {
                 self.send(RESET).await?;
-                Ok(Pages::after(&folder, 0))
+                self.first().await
             }
         }
+    }
+
+    async fn first(&self) -> Result<Pages, Gone> {
+        let folder = self.entry.folder.clone();
+        blocking(move || Pages::after(&folder, 0)).await
     }
 
     /// The last seq that may be told.

@@ -183,6 +183,11 @@ impl SessionLogs {
         }
     }
 
+    /// The last seq that was given to an append, 0 where the log is not open here: what the files say is all of it then.
+    pub(crate) async fn given_seq(&self, entry: &Entry) -> u64 {
+        entry.live.lock().await.as_ref().map_or(0, Live::last_seq)
+    }
+
     /// Closes what nobody uses; at the stop, everything.
     pub(crate) async fn keep(self: Arc<Self>, mut stop: watch::Receiver<bool>) {
         loop {

@@ -18,6 +18,6 @@ mod told;
 
 pub(crate) use entry::Entry;
 pub(crate) use logs::{AT_ONCE, SessionLogs};
-pub(crate) use pages::{Item, Pages, is_there};
+pub(crate) use pages::{Item, Pages};
 pub(crate) use refused::Refused;
 pub(crate) use shown::Shown;

@@ -251,3 +251,95 @@ fn a_damaged_log_takes_nothing_and_is_read_around() {
     assert_eq!(daemon.client().status().unwrap().log_troubles, []);
     assert_eq!(tea.append(Some(6), false, &[renamed("x")]).unwrap().last_seq, 7);
 }
+
+/// Cuts a segment behind so many lines; what its index says stays.
+fn cut(file: &std::path::Path, lines: usize) {
+    let text = fs::read_to_string(file).unwrap();
+    let kept: usize = text.split_inclusive('\n').take(lines).map(str::len).sum();
+    fs::File::options().write(true).open(file).unwrap().set_len(kept as u64).unwrap();
+}
+
+#[test]
+fn a_synced_end_that_is_lost_is_named_to_who_reads() {
+    let scratch = Scratch::new();
+    let daemon = scratch.start();
+    producer(&daemon, "tea").append(None, true, &example()[..6]).unwrap();
+    daemon.stop();
+    cut(&segment(&scratch.state(), "tea"), 4);
+    let daemon = scratch.start();
+    let tea = producer(&daemon, "tea");
+    let words =
+        "the log is damaged: 0000000001.jsonl line 5 (seq 5): the records up to seq 6 were kept and are lost";
+    let lost = serde_json::json!({ "corrupt": { "from_seq": 5, "to_seq": 6 }, "error": words });
+    // Also to who begins at the end, or in what is lost.
+    for (after, lines) in [(0, 5), (3, 2), (4, 1), (5, 1)] {
+        let body = daemon.get(&format!("/v1/sessions/tea/events?after={after}")).body;
+        let told: Vec<&str> = body.lines().filter(|line| line.starts_with('{')).collect();
+        assert_eq!(told.len(), lines, "{after}: {body}");
+        assert_eq!(serde_json::from_str::<Value>(told[lines - 1]).unwrap(), lost, "{after}");
+    }
+    match tea.events(0).unwrap().last() {
+        Some(Err(ProducerError::Damaged(damaged))) => assert_eq!(damaged.error, words),
+        other => panic!("{other:?}"),
+    }
+    for told in [tea.follow(3).unwrap().nth(1), tea.follow_from("").unwrap().next()] {
+        let told = told.unwrap().unwrap();
+        assert_eq!(told.event, "damaged");
+        assert_eq!(serde_json::from_str::<Value>(&told.data).unwrap(), lost);
+    }
+    // Who stops before the end is told nothing of it.
+    let some = daemon.get("/v1/sessions/tea/events?after=0&limit=4").body;
+    assert!(!some.contains("corrupt"), "{some}");
+}
+
+#[test]
+fn a_place_that_the_log_does_not_have_begins_it_anew() {
+    let scratch = Scratch::new();
+    let daemon = scratch.start();
+    let tea = producer(&daemon, "tea");
+    tea.append(None, true, &example()[..3]).unwrap();
+    for after in [4, 77, 1 << 53, u64::MAX] {
+        let told: Vec<String> =
+            tea.follow(after).unwrap().take(4).map(|event| event.unwrap().event).collect();
+        assert_eq!(told[..2], ["reset", "session.started"], "{after}");
+        assert_eq!(told[3], "model.request-started", "{after}");
+    }
+    // Its last line is a place, also once the log is closed and after a restart.
+    let mut follow = tea.follow(3).unwrap();
+    tea.append(None, false, &[renamed("x")]).unwrap();
+    let told = follow.next().unwrap().unwrap();
+    assert_eq!(told.event, "session.renamed");
+    drop(follow);
+    daemon.stop();
+    let daemon = scratch.start();
+    let tea = producer(&daemon, "tea");
+    let mut places = [tea.follow(4).unwrap(), tea.follow_from(&told.id).unwrap()];
+    // The log is deleted, and begins anew under the same key: whoever stood in the old one is told.
+    fs::remove_dir_all(herdbook_log::Sessions::new(&scratch.state()).folder("tea")).unwrap();
+    tea.append(None, false, &example()[..1]).unwrap();
+    for follow in &mut places {
+        let told: Vec<String> = follow.take(2).map(|event| event.unwrap().event).collect();
+        assert_eq!(told, ["reset", "session.started"]);
+    }
+}
+
+#[test]
+fn lines_that_end_with_the_daemon_do_not_look_like_all() {
+    use std::io::{Read, Write};
+    let daemon = Scratch::new().start();
+    let tea = producer(&daemon, "tea");
+    tea.append(None, false, &example()[..1]).unwrap();
+    let long = "x".repeat(500_000);
+    for at in 0..20 {
+        tea.append(None, false, &[renamed(&format!("{at} {long}"))]).unwrap();
+    }
+    let mut stream = std::os::unix::net::UnixStream::connect(&daemon.socket).unwrap();
+    stream.write_all(b"GET /v1/sessions/tea/events HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    let mut head = [0; 12];
+    stream.read_exact(&mut head).unwrap();
+    assert_eq!(&head, b"HTTP/1.1 200");
+    daemon.stop.stop();
+    let mut rest = Vec::new();
+    let _ = stream.read_to_end(&mut rest);
+    assert!(rest.len() < 10_000_000 && !rest.ends_with(b"0\r\n\r\n"), "{}", rest.len());
+}
