@@ -45,6 +45,8 @@ pub struct Status {
     pub journal: Journal,
     /// Logs of sessions that cannot be written as they should.
     pub log_troubles: Vec<LogTrouble>,
+    /// What did not work when old logs were looked after last, one sentence each: foreign text may be in it.
+    pub upkeep_failed: Vec<String>,
     /// What a person should know, one sentence each; empty when all is well.
     pub warnings: Vec<String>,
 }

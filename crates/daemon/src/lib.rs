@@ -25,6 +25,7 @@ mod closed;
 mod config;
 mod convert;
 mod core;
+mod deleting;
 mod detector;
 mod engine_loop;
 mod error;

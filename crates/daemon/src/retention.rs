@@ -10,14 +10,17 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use herdbook_log::{ClosedLogError, Glance, Sessions, compress, glance, take_lock};
 use herdbook_redact::Redactor;
 use serde::Serialize;
 
+use crate::deleting::{delete, finish};
 use crate::error::{DaemonError, whole};
 use crate::families::{Families, Seen};
 use crate::own_file;
+use crate::sessions::{Alone, SessionLogs};
 use crate::settings::Retention;
 use crate::store_file::StoreFile;
 
@@ -25,8 +28,8 @@ use crate::store_file::StoreFile;
 const HOLD: &str = "HOLD";
 /// The file that says what was deleted or rewritten, in the state folder.
 const FILE: &str = "retention.jsonl";
-/// Where sessions lie while they are deleted, in the state folder.
-const DELETED: &str = "deleted";
+/// The folder with all sessions, in the state folder.
+pub(crate) const SESSIONS: &str = "sessions";
 const DAY_MS: u64 = 24 * 3600 * 1000;
 /// Before 2024-01-01 there was no Herdbook: a clock that said so was wrong, and how old a thing is cannot be told.
 pub(crate) const EARLIEST_MS: u64 = 1_704_067_200_000;
@@ -145,12 +148,27 @@ pub struct Round {
 }
 
 /// Keeps the logs of sessions by the rules. What it learned of them is kept for the next round.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Keeper {
     families: Families,
+    /// The logs of the daemon that it works in.
+    logs: Option<Arc<SessionLogs>>,
 }
 
 impl Keeper {
+    /// One that works in a daemon: appends to the session at hand wait until that is done.
+    pub(crate) fn beside(logs: Arc<SessionLogs>) -> Keeper {
+        Keeper { families: Families::default(), logs: Some(logs) }
+    }
+
+    /// Keeps this daemon's appends waiting. Nothing where it has the session open.
+    fn alone(&self, seen: &Seen) -> Option<Option<Alone>> {
+        match self.logs.as_ref().zip(seen.glance.session_id.as_deref()) {
+            Some((logs, key)) => logs.alone(key).map(Some),
+            None => Some(None),
+        }
+    }
+
     /// Compresses and deletes what is due. `go_on` is asked before each session: it may wait, and ends the round by saying
     /// no. Logs that are open for writing are left alone.
     pub fn round(
@@ -162,10 +180,16 @@ impl Keeper {
     ) -> Round {
         let mut round = Round::default();
         let sessions = Sessions::new(state_dir);
-        // A deletion that a crash interrupted.
-        drop(fs::remove_dir_all(state_dir.join(DELETED)));
         let (mut seen, mut unseen) = (Vec::new(), None);
-        for folder in sessions.folders().unwrap_or_default() {
+        let folders = match sessions.folders() {
+            Ok(folders) => folders,
+            Err(error) => {
+                round.failed.push(format!("{}: {error}", state_dir.join(SESSIONS).display()));
+                return round;
+            }
+        };
+        round.failed.extend(finish(state_dir, rules.session_days, now_ms));
+        for folder in folders {
             match glance(&folder) {
                 Ok(glance) if glance.last_seq > 0 => seen.push(Seen { folder, glance }),
                 // One that has bytes and no line that can be read; an empty one has started nobody.
@@ -197,6 +221,7 @@ impl Keeper {
                 if !go_on() {
                     break;
                 }
+                let Some(_alone) = self.alone(seen) else { continue };
                 match compress(&seen.folder, now_ms) {
                     Ok(done) => round.compressed += usize::from(done.segments > 0),
                     Err(ClosedLogError::Open { .. }) => {}
@@ -242,6 +267,10 @@ impl Keeper {
                 break;
             }
             let members: Vec<&Seen> = family.iter().map(|member| &seen[*member]).collect();
+            let alone: Option<Vec<_>> = members.iter().map(|member| self.alone(member)).collect();
+            if alone.is_none() {
+                continue;
+            }
             let done = delete(state_dir, &members, session_days, now_ms, &mut |member| {
                 gone.insert(member.folder.clone());
             });
@@ -267,58 +296,4 @@ fn is_older(glance: &Glance, days: u64, now_ms: u64) -> bool {
 fn has_plain(folder: &Path) -> bool {
     let names = fs::read_dir(folder).into_iter().flatten().flatten();
     names.into_iter().any(|entry| entry.file_name().to_string_lossy().ends_with(".jsonl"))
-}
-
-/// Deletes sessions that belong together, whose LOCKs it holds meanwhile: none of them where somebody writes to one, or did
-/// since they were looked at. Each leaves its place at once, so nobody reads half of it.
-fn delete(
-    state_dir: &Path,
-    members: &[&Seen],
-    session_days: u64,
-    now_ms: u64,
-    gone: &mut dyn FnMut(&Seen),
-) -> Result<(), ClosedLogError> {
-    let mut locks = Vec::new();
-    for member in members {
-        match take_lock(&member.folder, now_ms) {
-            Err(ClosedLogError::Open { .. }) => return Ok(()),
-            lock => locks.push(lock?),
-        }
-    }
-    for Seen { folder, glance: before } in members {
-        let now = glance(folder).map_err(|source| ClosedLogError::Io { path: folder.clone(), source })?;
-        // It is we who have it open.
-        if (Glance { is_open: false, ..now }) != *before || is_held(folder) {
-            return Ok(());
-        }
-    }
-    for member in members {
-        remove(state_dir, member, session_days, now_ms)
-            .map_err(|source| ClosedLogError::Io { path: member.folder.clone(), source })?;
-        gone(member);
-    }
-    Ok(())
-}
-
-fn remove(state_dir: &Path, seen: &Seen, session_days: u64, now_ms: u64) -> io::Result<()> {
-    let Glance { last_seq, last_ts_ms, bytes, .. } = seen.glance;
-    let folder = seen.folder.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    let entry = Entry::Deleted {
-        at: now_ms,
-        session: seen.glance.session_id.as_deref(),
-        folder: &folder,
-        last_seq,
-        last_ts: last_ts_ms,
-        bytes,
-        session_days,
-    };
-    let deleted = state_dir.join(DELETED);
-    fs::create_dir_all(&deleted)?;
-    note(state_dir, &entry)?;
-    let to = deleted.join(&*folder);
-    fs::rename(&seen.folder, &to)?;
-    if let Some(parent) = seen.folder.parent() {
-        fs::File::open(parent)?.sync_all()?;
-    }
-    fs::remove_dir_all(&to)
 }

@@ -42,7 +42,7 @@ use crate::settings::Settings;
 use crate::spool::Drain;
 use crate::store_file::{StoreFile, fill_random};
 use crate::transcripts;
-use crate::upkeep::{self, Upkeep};
+use crate::upkeep::{self, Standing, Upkeep};
 
 /// Two threads serve all connections; the engine and the journal have threads of their own.
 const WORKERS: usize = 2;
@@ -169,8 +169,10 @@ async fn serve(
         Arc::clone(&config.notice),
     ));
     tokio::spawn(Arc::clone(&logs).keep(stop.clone()));
+    let standing = Standing::default();
     let app = Arc::new(App {
         logs: Arc::clone(&logs),
+        upkeep: standing.clone(),
         answering: Arc::new(answering),
         core: core.clone(),
         store,
@@ -211,6 +213,8 @@ async fn serve(
         rules: settings.retention,
         redactor: Redactor::new(&file.redact_key),
         notice: Arc::clone(&config.notice),
+        logs: Arc::clone(&logs),
+        standing,
     };
     tokio::spawn(upkeep::follow(upkeep, stop.clone()));
     let detector = if config.panes {

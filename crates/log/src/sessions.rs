@@ -43,14 +43,34 @@ impl Sessions {
 
     /// True where a session has a log.
     pub fn has(&self, key: &str) -> bool {
-        fs::symlink_metadata(self.folder(key)).is_ok_and(|found| found.is_dir())
+        let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+        is_folder(&self.root) && is_folder(&self.folder(key))
     }
 
-    /// Lists the folders that are there, in no order. None where there is none yet.
+    /// Says why no log can be read or written: where the logs should lie there is a link, which is not followed, or
+    /// something else that is no folder. Nothing is there yet: that is well.
     ///
     /// # Errors
-    /// The folder cannot be read.
+    /// It is no folder, or cannot be looked at.
+    pub fn check(&self) -> io::Result<()> {
+        match fs::symlink_metadata(&self.root) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+            Ok(found) if found.is_symlink() => Err(io::Error::other(
+                "it is a link, and links are not followed here; to keep logs on another disk mount that here, or lay the \
+                 whole state folder there",
+            )),
+            Ok(found) if !found.is_dir() => Err(io::Error::other("it is not a folder")),
+            Ok(_) => Ok(()),
+        }
+    }
+
+    /// Lists the folders of sessions that are there, in no order. None where there is none yet.
+    ///
+    /// # Errors
+    /// The folder cannot be read, or [`Sessions::check`] says why not.
     pub fn folders(&self) -> io::Result<Vec<PathBuf>> {
+        self.check()?;
         let entries = match fs::read_dir(&self.root) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries?,
@@ -58,7 +78,8 @@ impl Sessions {
         let mut folders = Vec::new();
         for entry in entries {
             let entry = entry?;
-            if entry.file_type()?.is_dir() {
+            // What begins with a dot is on its way out.
+            if entry.file_type()?.is_dir() && !entry.file_name().as_encoded_bytes().starts_with(b".") {
                 folders.push(entry.path());
             }
         }
@@ -106,9 +127,13 @@ impl Sessions {
         let storage = match &options.storage {
             Some(storage) => Arc::clone(storage),
             None => {
+                let at = |path: &Path| {
+                    let path = path.to_owned();
+                    move |source| OpenError::Io { path, source }
+                };
+                self.check().map_err(at(&self.root))?;
                 for made in [&self.root, &folder] {
-                    let at = |source| OpenError::Io { path: made.clone(), source };
-                    Folder::new(made).prepare().map_err(at)?;
+                    Folder::new(made).prepare().map_err(at(made))?;
                 }
                 options.lock = Some(folder.join("LOCK"));
                 Arc::new(Folder::new(&folder))

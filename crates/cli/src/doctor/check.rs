@@ -48,6 +48,8 @@ pub mod finding {
     pub const DAMAGED: &str = "damaged";
     /// A session's log cannot be appended to.
     pub const LOG_ERROR: &str = "log-error";
+    /// Old logs could not be looked after.
+    pub const UPKEEP_FAILED: &str = "upkeep-failed";
     /// No agent's program is on `PATH`.
     pub const NO_AGENT: &str = "no-agent";
     /// Our entries run a program in a build folder.

@@ -212,7 +212,7 @@ pub fn journal(status: &Status) -> Vec<Check> {
     checks
 }
 
-/// Looks at the logs of sessions that have trouble, as the daemon tells it.
+/// Looks at the logs of sessions that have trouble, and at what upkeep could not do, as the daemon tells it.
 pub fn session_logs(status: &Status) -> Vec<Check> {
     let check = |trouble: &LogTrouble| {
         let words = clean_line(&trouble.error);
@@ -223,7 +223,11 @@ pub fn session_logs(status: &Status) -> Vec<Check> {
         let fix = format!("make room in {}, or see whether its disk fails", status.state_dir);
         Check::fault("log", finding::LOG_ERROR, words).fix(fix)
     };
-    status.log_troubles.iter().map(check).collect()
+    let upkeep = |failed: &String| {
+        Check::warning("upkeep", finding::UPKEEP_FAILED, clean_line(failed))
+            .fix("mend what it names; the daemon tries again each hour")
+    };
+    status.log_troubles.iter().map(check).chain(status.upkeep_failed.iter().map(upkeep)).collect()
 }
 
 /// Returns where the spool of a state folder is.
@@ -321,8 +325,14 @@ mod tests {
         };
         status.log_troubles =
             vec![trouble("the log of session 's\u{1b}[2J': no space", false), trouble("damaged", true)];
+        status.upkeep_failed = vec!["could not change s".into()];
         let checks = session_logs(&status);
-        assert_eq!(words(&checks), [(Level::Fault, Some("log-error")), (Level::Warning, Some("damaged"))]);
+        let expected = [
+            (Level::Fault, Some("log-error")),
+            (Level::Warning, Some("damaged")),
+            (Level::Warning, Some("upkeep-failed")),
+        ];
+        assert_eq!(words(&checks), expected);
         assert!(!checks[0].message.contains('\u{1b}'), "{}", checks[0].message);
     }
 

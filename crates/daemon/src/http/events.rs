@@ -94,7 +94,8 @@ pub(super) fn find(app: &App, key: &str) -> Result<Arc<Entry>, Refusal> {
     session_key(key)?;
     let unknown =
         || Refusal(StatusCode::NOT_FOUND, format!("session '{key}' has no log; the first append begins it"));
-    app.logs.find(key).ok_or_else(unknown)
+    let found = app.logs.find(key).map_err(|words| Refusal(StatusCode::SERVICE_UNAVAILABLE, words))?;
+    found.ok_or_else(unknown)
 }
 
 /// A session that hooks feed is written by nobody else.

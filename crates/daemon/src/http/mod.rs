@@ -37,6 +37,7 @@ use crate::attention::Source;
 use crate::core::{Core, Counters, Refused};
 use crate::holds::Holds;
 use crate::sessions::SessionLogs;
+use crate::upkeep::Standing;
 
 /// An event that cannot be kept within this time is answered with 503.
 const KEEP_TIME: Duration = Duration::from_secs(2);
@@ -71,6 +72,8 @@ pub(crate) struct App {
     pub holds: Arc<Holds>,
     /// Logs of sessions that producers append to.
     pub logs: Arc<SessionLogs>,
+    /// What did not work when old logs were looked after last.
+    pub upkeep: Standing,
 }
 
 /// Makes the router.

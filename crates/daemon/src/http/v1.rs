@@ -19,6 +19,7 @@ use super::extract::{InPath, InQuery};
 use super::{Answer, App, Refusal, body, ok, routes};
 use crate::config::PORT_HINT;
 use crate::spool::{foreign_words, lock};
+use crate::upkeep::UPKEEP;
 use crate::{clock, convert};
 
 /// So many items are on a page.
@@ -50,6 +51,8 @@ pub(super) async fn status(State(app): State<Arc<App>>) -> Answer {
     let spool_lost = spool::lost(&spool_dir).ok().flatten().map_or(0, |lost| lost.new);
     let log_troubles = app.logs.troubles();
     let mut warnings = warnings(&app, &health, &log_troubles, spool_lost);
+    let upkeep_failed = app.upkeep.failed();
+    warnings.extend(upkeep_failed.iter().map(|text| format!("{UPKEEP}: {text}")));
     let (foreign, version) = *lock(&app.counters.foreign);
     if foreign.min(spool_count) > 0 {
         warnings.push(foreign_words(foreign.min(spool_count), version));
@@ -82,6 +85,7 @@ pub(super) async fn status(State(app): State<Arc<App>>) -> Answer {
             damage: health.damage.iter().map(ToString::to_string).collect(),
         },
         log_troubles,
+        upkeep_failed,
         warnings,
     })
 }

@@ -13,7 +13,7 @@ use herdbook_events::UlidGenerator;
 use herdbook_log::{Ack, AppendError, Durability, Sessions};
 use herdbook_redact::Redactor;
 use serde_json::value::RawValue;
-use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::sync::{OwnedMutexGuard, Semaphore, oneshot, watch};
 use tokio::time::timeout;
 
 use super::asked::{self, Asked};
@@ -41,6 +41,9 @@ const LOOK: Duration = Duration::from_secs(1);
 pub(super) const KEEP_TIME: Duration = Duration::from_secs(5);
 /// Others have this long: a long log is read first.
 pub(super) const TURN_TIME: Duration = Duration::from_secs(25);
+
+/// A session that is kept from appends until this is dropped.
+pub(crate) struct Alone(#[expect(dead_code, reason = "held, not read")] OwnedMutexGuard<Option<Live>>);
 
 /// All session logs.
 pub(crate) struct SessionLogs {
@@ -91,9 +94,16 @@ impl SessionLogs {
         asked::append(body, &self.redactor)
     }
 
-    /// Returns a session that has a log.
-    pub(crate) fn find(&self, key: &str) -> Option<Arc<Entry>> {
-        self.sessions.has(key).then(|| self.entry(key))
+    /// Returns a session that has a log, nothing where it has none.
+    ///
+    /// # Errors
+    /// No log can be read: why, in words.
+    pub(crate) fn find(&self, key: &str) -> Result<Option<Arc<Entry>>, String> {
+        if self.sessions.has(key) {
+            return Ok(Some(self.entry(key)));
+        }
+        let checked = self.sessions.check();
+        checked.map(|()| None).map_err(|error| format!("the logs of sessions cannot be read: {error}"))
     }
 
     /// Appends, and answers once that is as durable as the policy says.
@@ -181,6 +191,13 @@ impl SessionLogs {
                 Err(_) => 0,
             },
         }
+    }
+
+    /// Keeps a session for somebody who changes its files while it is not open here: appends wait for that. Nothing where
+    /// it is open, or in use.
+    pub(crate) fn alone(&self, key: &str) -> Option<Alone> {
+        let held = Arc::clone(&self.entry(key).live).try_lock_owned().ok();
+        held.filter(|live| live.is_none()).map(Alone)
     }
 
     /// The last seq that was given to an append, 0 where the log is not open here: what the files say is all of it then.
@@ -334,7 +351,7 @@ mod tests {
         let renamed = r#"{"events":[{"type":"session.renamed","payload":{"title":"x"}}]}"#;
         let read = |body: &str| logs.read_append(body.as_bytes()).unwrap();
         assert_eq!(logs.append("s", read(started)).await.unwrap().last_seq, 1);
-        let entry = logs.find("s").unwrap();
+        let entry = logs.find("s").unwrap().unwrap();
         let failed = logs.with_live(&entry, |_, live| -> Result<(), Refused> {
             assert!(live.is_none(), "the code fails here");
             Ok(())

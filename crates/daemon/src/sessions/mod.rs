@@ -17,7 +17,7 @@ mod shown;
 mod told;
 
 pub(crate) use entry::Entry;
-pub(crate) use logs::{AT_ONCE, SessionLogs};
+pub(crate) use logs::{AT_ONCE, Alone, SessionLogs};
 pub(crate) use pages::{Item, Pages};
 pub(crate) use refused::Refused;
 pub(crate) use shown::Shown;

@@ -7,7 +7,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use herdbook_daemon::Retention;
 use herdbook_daemon::retention::{Keeper, Round, hold};
-use herdbook_log::{Durability, NewRecord, Options, Reader, SessionLog, Sessions};
+use herdbook_log::{Durability, NewRecord, OpenError, Options, Reader, SessionLog, Sessions};
 
 const DAY_MS: u64 = 24 * 3600 * 1000;
 /// 2026-01-01T00:00:00Z.
@@ -105,7 +105,8 @@ fn old_sessions_are_deleted_whole_with_those_they_started() {
         hold(&sessions.folder("held"), false).unwrap() && !hold(&sessions.folder("held"), false).unwrap()
     );
     assert_eq!(round(&mut keeper, state.path(), rules, 105).deleted, 1);
-    assert!(left(&sessions, &keys).is_empty() && !state.path().join("deleted/x").exists());
+    assert!(left(&sessions, &keys).is_empty());
+    assert_eq!(fs::read_dir(state.path().join("sessions/.deleted")).unwrap().count(), 0);
 
     let told = fs::read_to_string(state.path().join("retention.jsonl")).unwrap();
     let told: Vec<serde_json::Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -255,4 +256,65 @@ fn a_round_ends_when_it_is_told_to() {
     };
     let done = Keeper::default().round(state.path(), rules, START_MS + 2 * DAY_MS, &mut twice);
     assert_eq!(done, Round { compressed: 2, ..Round::default() });
+}
+
+#[test]
+fn a_link_in_the_place_of_the_logs_is_refused_and_nothing_is_told_to_be_deleted() {
+    let (state, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    session(&Sessions::new(other.path()), "old", 0, &[]);
+    std::os::unix::fs::symlink(other.path().join("sessions"), state.path().join("sessions")).unwrap();
+    let rules = Retention { session_days: 1, compress_after_days: 1, ..KEEP };
+    let done = round(&mut Keeper::default(), state.path(), rules, 500);
+    let words = "it is a link, and links are not followed here; to keep logs on another disk mount that here, or lay the whole \
+                 state folder there";
+    let failed = vec![format!("{}: {words}", state.path().join("sessions").display())];
+    assert_eq!(done, Round { failed, ..Round::default() });
+    assert!(!state.path().join("retention.jsonl").exists());
+    // The same words for who opens and who lists.
+    let sessions = Sessions::new(state.path());
+    assert!(!sessions.has("old"));
+    assert_eq!(sessions.folders().unwrap_err().to_string(), words);
+    match sessions.open("old", Options::of_session(START_MS)).map(drop) {
+        Err(OpenError::Io { source, .. }) => assert_eq!(source.to_string(), words),
+        other => panic!("{other:?}"),
+    }
+    assert!(Sessions::new(other.path()).folder("old").join("0000000001.jsonl").exists());
+}
+
+#[test]
+fn what_could_not_leave_is_not_told_to_be_deleted_and_half_a_deletion_is_finished() {
+    let state = tempfile::tempdir().unwrap();
+    let sessions = Sessions::new(state.path());
+    session(&sessions, "old", 0, &[]);
+    let rules = Retention { session_days: 1, ..KEEP };
+    let told = || fs::read_to_string(state.path().join("retention.jsonl")).unwrap_or_default();
+    // Something lies where it is to go.
+    let name = sessions.folder("old").file_name().unwrap().to_owned();
+    let in_the_way = state.path().join("sessions/.deleted").join(&name);
+    let now_ms = START_MS + 500 * DAY_MS;
+    let done = Keeper::default().round(state.path(), rules, now_ms, &mut || {
+        fs::create_dir_all(in_the_way.join("x")).unwrap();
+        true
+    });
+    assert_eq!((done.deleted, done.failed.len()), (0, 1), "{done:?}");
+    assert!(sessions.has("old") && told().is_empty());
+    // The daemon was killed before it told what it deletes.
+    fs::remove_dir_all(&in_the_way).unwrap();
+    fs::rename(sessions.folder("old"), &in_the_way).unwrap();
+    assert_eq!(sessions.folders().unwrap(), [""; 0].map(std::path::PathBuf::from));
+    assert_eq!(round(&mut Keeper::default(), state.path(), rules, 500), Round::default());
+    assert!(!in_the_way.exists());
+    assert!(told().contains(r#""what":"deleted""#) && told().contains(r#""session":"old""#), "{}", told());
+}
+
+#[test]
+fn what_cannot_be_told_is_not_deleted() {
+    let state = tempfile::tempdir().unwrap();
+    let sessions = Sessions::new(state.path());
+    session(&sessions, "old", 0, &[]);
+    fs::create_dir(state.path().join("retention.jsonl")).unwrap();
+    let rules = Retention { session_days: 1, ..KEEP };
+    let done = round(&mut Keeper::default(), state.path(), rules, 500);
+    assert_eq!((done.deleted, done.failed.len()), (0, 1), "{done:?}");
+    assert_eq!(Reader::open(&sessions.folder("old")).filter_map(Result::ok).count(), 2);
 }

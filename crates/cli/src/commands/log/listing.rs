@@ -6,7 +6,7 @@ use herdbook_events::catalog::Members;
 use herdbook_log::{Glance, Reader, Sessions, glance};
 use serde::Serialize;
 
-use super::target::sessions;
+use super::target::{folders, sessions};
 use crate::clock::now_ms;
 use crate::commands::Context;
 use crate::error::Problem;
@@ -67,9 +67,8 @@ struct Answer {
 /// The state folder cannot be read, or stdout could not be written.
 pub fn run(json: bool, whole: bool, context: &mut Context<'_>) -> Result<Exit, Problem> {
     let sessions = sessions(&context.env)?;
-    let path = sessions.folder("").with_file_name("");
-    let folders = sessions.folders().map_err(|source| Problem::File { what: "read", path, source })?;
-    let mut logs: Vec<Row> = folders.into_iter().filter_map(|folder| row(&sessions, folder, whole)).collect();
+    let mut logs: Vec<Row> =
+        folders(&sessions)?.into_iter().filter_map(|folder| row(&sessions, folder, whole)).collect();
     logs.sort_by(|left, right| {
         right.last_at.cmp(&left.last_at).then_with(|| left.session_id.cmp(&right.session_id))
     });

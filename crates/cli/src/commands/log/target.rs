@@ -57,7 +57,7 @@ impl Target {
         if text.is_empty() || text.contains('/') || text.ends_with(".jsonl") {
             return Ok(Target::File(word.to_owned()));
         }
-        let keys = sessions.as_ref().map(keys_of).unwrap_or_default();
+        let keys = sessions.as_ref().map(keys_of).transpose()?.unwrap_or_default();
         match named(&keys, text) {
             Named::One(key) => by_key(key).ok_or_else(|| no_log(text, &[])),
             Named::Many(keys) => Err(Problem::ManyLogs { asked: text.to_owned(), keys }),
@@ -100,12 +100,21 @@ pub fn sessions(env: &Env) -> Result<Sessions, Problem> {
 }
 
 /// The keys of all sessions that have a log, sorted. One whose first line cannot be read has none.
-fn keys_of(sessions: &Sessions) -> Vec<String> {
-    let folders = sessions.folders().unwrap_or_default();
+fn keys_of(sessions: &Sessions) -> Result<Vec<String>, Problem> {
+    let folders = folders(sessions)?;
     let key = |folder: &PathBuf| sessions.key_of_folder(folder).ok().flatten();
     let mut keys: Vec<String> = folders.iter().filter_map(key).collect();
     keys.sort_unstable();
-    keys
+    Ok(keys)
+}
+
+/// The folders of all sessions.
+///
+/// # Errors
+/// They cannot be read.
+pub fn folders(sessions: &Sessions) -> Result<Vec<PathBuf>, Problem> {
+    let path = sessions.folder("").with_file_name("");
+    sessions.folders().map_err(|source| Problem::File { what: "read", path, source })
 }
 
 fn no_log(asked: &str, near: &[String]) -> Problem {
