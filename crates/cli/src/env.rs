@@ -6,6 +6,10 @@ use std::ffi::OsString;
 use herdbook_hosts::HOSTS;
 use herdbook_wire::env::Env as Places;
 
+/// What a daemon is given beside its environment. glibc (mallopt(3)) then gives blocks of 1 MiB and more back to the system at
+/// once; by itself it begins to keep them after the first long append, for each thread apart.
+pub const MEMORY: (&str, &str) = ("MALLOC_MMAP_THRESHOLD_", "1048576");
+
 /// What the environment says. An empty value counts as not set.
 #[derive(Clone, Debug, Default)]
 pub struct Env {

@@ -14,6 +14,7 @@ use rustix::fs::OFlags;
 
 use super::Context;
 use crate::daemon::Daemon;
+use crate::env::MEMORY;
 use crate::error::{Problem, whole};
 use crate::exit::Exit;
 use crate::life::{Standing, TURN_PATIENCE, Turn, end, is_same_folder, standing};
@@ -236,6 +237,7 @@ fn spawn(log: &File) -> Result<Child, Problem> {
         // It belongs to no pane and to no folder of the human.
         .env_remove("TMUX")
         .env_remove("TMUX_PANE")
+        .env(MEMORY.0, MEMORY.1)
         .current_dir("/")
         .stdin(Stdio::null())
         .stdout(log()?)

@@ -11,6 +11,7 @@ use herdbook_wire::env::Env as Places;
 use herdbook_wire::paths::{sockets, state_dir};
 
 use super::config_folder;
+use crate::env::MEMORY;
 
 /// The unit that runs the daemon.
 pub const SERVICE: &str = "herdbook.service";
@@ -271,6 +272,7 @@ fn service_text(program: &Path, search: Option<&str>) -> Result<String, UnitsErr
     // Without tmux the daemon does all but to see which pane is looked at.
     let search = search.and_then(|path| quoted(&format!("PATH={path}")));
     let search = search.map(|path| format!("Environment={path}\n")).unwrap_or_default();
+    let (name, value) = MEMORY;
     Ok(format!(
         "{MARK}
 [Unit]
@@ -281,6 +283,7 @@ After={SOCKET}
 [Service]
 Type=notify
 ExecStart={program} daemon --systemd
+Environment={name}={value}
 {search}# The sign of life is given by the thread that does the work.
 WatchdogSec=60
 Restart=on-failure

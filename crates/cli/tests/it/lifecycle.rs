@@ -14,6 +14,10 @@ fn up_and_down_say_what_is_and_do_nothing_twice() {
     assert_eq!((up.code, up.stdout.as_str()), (0, ""), "{}", up.stderr);
     assert!(up.stderr.starts_with("the daemon is up, pid "), "{}", up.stderr);
     assert!(up.stderr.contains(env.path().join("state/herdbook").to_str().unwrap()), "{}", up.stderr);
+    let pid: String =
+        up.stderr.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
+    let given = std::fs::read_to_string(format!("/proc/{pid}/environ")).unwrap();
+    assert!(given.split('\0').any(|given| given == "MALLOC_MMAP_THRESHOLD_=1048576"), "{given}");
     let again = run("up");
     assert!(again.stderr.starts_with("the daemon runs already, pid "), "{}", again.stderr);
     assert_eq!(run("status").code, 0);

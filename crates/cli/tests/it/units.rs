@@ -114,9 +114,15 @@ fn up_writes_the_units_and_starts_them_and_down_stops_both() {
     assert_eq!(home.calls(), STARTED);
     let service = fs::read_to_string(home.unit("herdbook.service")).unwrap();
     let exec = format!("\nExecStart=\"{}\" daemon --systemd\n", env!("CARGO_BIN_EXE_herdbook"));
-    for line in
-        [exec.as_str(), "\nType=notify\n", "\nWatchdogSec=60\n", "\nRestart=on-failure\n", "\nUMask=0077\n"]
-    {
+    let memory = "\nEnvironment=MALLOC_MMAP_THRESHOLD_=1048576\n";
+    for line in [
+        exec.as_str(),
+        memory,
+        "\nType=notify\n",
+        "\nWatchdogSec=60\n",
+        "\nRestart=on-failure\n",
+        "\nUMask=0077\n",
+    ] {
         assert!(service.contains(line), "{line} is not in {service}");
     }
     let socket = fs::read_to_string(home.unit("herdbook.socket")).unwrap();
