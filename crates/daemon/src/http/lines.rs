@@ -24,6 +24,8 @@ use crate::sessions::{Entry, Item, Pages, Shown};
 
 /// So many pieces wait for a slow reader; then its task waits, and nobody else does.
 const AHEAD: usize = 4;
+/// A piece has so many bytes at most: a page may be one long line.
+const PIECE_BYTES: usize = 64 << 10;
 /// Another program may append to a log that is not open here: so often it is looked for.
 const LOOK: Duration = Duration::from_secs(1);
 /// How often somebody who wants synced lines alone looks whether more are.
@@ -102,7 +104,12 @@ struct Reader {
 
 impl Reader {
     async fn send(&mut self, text: impl Into<Bytes>) -> Result<(), Gone> {
-        self.sender.send_data(text.into()).await.map_err(|_| Gone)
+        let mut text = text.into();
+        while !text.is_empty() {
+            let piece = text.split_to(text.len().min(PIECE_BYTES));
+            self.sender.send_data(piece).await.map_err(|_| Gone)?;
+        }
+        Ok(())
     }
 
     /// Tells the lines up to the end of the log.
@@ -118,14 +125,16 @@ impl Reader {
                 break;
             }
             let mut text = String::new();
-            for item in items.iter().take(left) {
+            let count = items.len();
+            // What was made text is not kept while a slow reader takes that.
+            for item in items.into_iter().take(left) {
                 match item {
                     Item::Line(line) => text.push_str(&line.raw),
-                    Item::Damaged(damaged) => text.push_str(&print(damaged)),
+                    Item::Damaged(damaged) => text.push_str(&print(&damaged)),
                 }
                 text.push('\n');
             }
-            left = left.saturating_sub(items.len());
+            left = left.saturating_sub(count);
             self.send(text).await?;
         }
         Ok(())
@@ -173,16 +182,17 @@ impl Reader {
             }
             let mut live = live.into_iter().peekable();
             let mut text = String::new();
-            for item in &items {
-                if let Item::Line(line) = item {
+            let is_end = items.is_empty();
+            for item in items {
+                if let Item::Line(line) = &item {
                     while let Some(event) = live.next_if(|event| event.after_seq < line.seq) {
                         shown = event.number + 1;
                         push_shown(&mut text, &event);
                     }
                 }
-                push_item(&mut text, item);
+                push_item(&mut text, &item);
             }
-            while let Some(event) = live.next_if(|event| items.is_empty() || event.after_seq <= pages.seq) {
+            while let Some(event) = live.next_if(|event| is_end || event.after_seq <= pages.seq) {
                 shown = event.number + 1;
                 push_shown(&mut text, &event);
             }

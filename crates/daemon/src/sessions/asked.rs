@@ -1,6 +1,7 @@
 //! What a producer sent, read and made ready: nothing that is ours to say, secrets marked, payloads in canonical text.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use herdbook_events::catalog::{Class, EventType, Fault, Lists, Members, faults};
 use herdbook_events::{Ulid, replace_lone_surrogates};
@@ -44,7 +45,15 @@ pub(crate) fn append(body: &[u8], redactor: &Redactor) -> Result<Asked, String> 
         .into_iter()
         .enumerate()
         .map(|(at, event)| read_event(at, &event, redactor))
-        .collect::<Result<_, String>>()?;
+        .collect::<Result<Vec<_>, String>>()?;
+    let mut ids = HashMap::new();
+    for (at, id) in events.iter().enumerate().filter_map(|(at, event)| Some((at, event.id?))) {
+        if let Some(first) = ids.insert(id, at) {
+            return Err(format!(
+                "events[{at}].id is that of events[{first}]; give each event an id of its own"
+            ));
+        }
+    }
     Ok(Asked { expected, synced, events })
 }
 
@@ -243,6 +252,11 @@ mod tests {
                 "events[0].type must be 1 to 128 letters, digits, '.', '_' or '-'",
             ),
             (r#"{"events":[{"type":"a","payload":[]}]}"#, "events[0].payload must be an object"),
+            (
+                r#"{"events":[{"type":"a","payload":{}},{"id":"01KDVDNA7T0000000000000001","type":"a","payload":{}},
+                    {"id":"01KDVDNA7T0000000000000001","type":"a","payload":{}}]}"#,
+                "events[2].id is that of events[1]; give each event an id of its own",
+            ),
             ("", "invalid body: EOF while parsing a value at line 1 column 0"),
         ];
         for (body, expected) in cases {

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::child::DaemonChild;
 use crate::events::{example, producer, renamed};
-use crate::support::{LONG, Scratch};
+use crate::support::{LONG, Scratch, wait_until};
 
 #[test]
 fn long_appends_wait_for_their_turn_and_short_ones_do_not() {
@@ -121,4 +121,37 @@ fn more_sessions_are_written_at_once_than_may_be_open() {
             });
         }
     });
+}
+
+#[test]
+fn of_a_long_line_a_reader_that_does_not_read_is_sent_a_little() {
+    let daemon = Scratch::new().start();
+    let tea = producer(&daemon, "tea");
+    tea.append(None, false, &example()[..1]).unwrap();
+    tea.append(None, false, &[renamed(&"x".repeat(2_000_000))]).unwrap();
+    let readers: Vec<UnixStream> = (0..64)
+        .map(|_| {
+            let mut stream = UnixStream::connect(&daemon.socket).unwrap();
+            stream.set_read_timeout(Some(LONG)).unwrap();
+            stream.write_all(b"GET /v1/sessions/tea/events HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+            let mut head = [0; 12];
+            stream.read_exact(&mut head).unwrap();
+            assert_eq!(&head, b"HTTP/1.1 200");
+            stream
+        })
+        .collect();
+    // Had the line been sent whole, into memory, they would be done and have left their places.
+    let refused = daemon.get("/v1/sessions/tea/events?limit=1");
+    assert_eq!(refused.both(), (503, r#"{"error":"too many read session logs at once; try again"}"#));
+    // Who reads on is told all of it.
+    let mut first = readers.into_iter().next().unwrap();
+    let mut end = Vec::new();
+    while !end.ends_with(b"0\r\n\r\n") {
+        let mut bytes = [0; 65536];
+        let count = first.read(&mut bytes).unwrap();
+        assert_ne!(count, 0);
+        end.extend_from_slice(&bytes[..count]);
+    }
+    assert!(end.len() > 2_000_000);
+    wait_until("a place", || daemon.get("/v1/sessions/tea/events?limit=1").status == 200);
 }
