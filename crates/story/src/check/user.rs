@@ -92,11 +92,11 @@ impl Checker {
             let message = format!("is {after}, the request of seq {sent} was sent since");
             self.found.add(Rule::U4, "afterSeq", message);
         } else if event.seam == Seam::PostToolBatch {
-            if !self.tools.ended_since_call.contains(&after) {
+            if self.tools.batch_end != Some(after) {
                 self.found.add(
                     Rule::U5,
                     "afterSeq",
-                    format!("seq {after} does not end a tool use of this batch"),
+                    format!("seq {after} does not end this batch of tool uses"),
                 );
             } else if let Some(open) = self.tools.open.keys().next() {
                 self.found.add(Rule::U5, "seam", format!("post-tool-batch, but tool use {open} is open"));

@@ -96,6 +96,8 @@ fn table() -> Vec<(&'static str, Change, &'static str, u64)> {
         (E, Set(17, "payload.afterSeq", v(17)), "U4", 17),
         (E, Set(17, "payload.afterSeq", v(2)), "U4", 17),
         (E, Set(17, "payload.afterSeq", v(15)), "U5", 17),
+        // One of two tool uses had ended; the text would stand before both results.
+        (E, Set(17, "payload.afterSeq", v(13)), "U5", 17),
         (E, SwapAndNumber(16), "U4", 16),
         (W, SwapAndNumber(55), "U5", 56),
         (W, Set(55, "payload.seam", v("post-tool-batch")), "U5", 55),
@@ -222,6 +224,7 @@ fn table() -> Vec<(&'static str, Change, &'static str, u64)> {
         (W, Set(13, "payload.artifactId", v("a9")), "H4", 13),
         (W, Set(10, "payload.artifactId", v("a9")), "H4", 13),
         (W, Add(13, "phase.rejected", json!({"phase": "design", "reason": "no", "artifactId": "a1"})), "H4", 14),
+        (W, Add(10, "phase.artifact", json!({"artifactId": "a1", "artifact": {"goal": "", "filesTouched": [], "approach": "", "risks": [], "verification": "", "outOfScope": []}})), "H4", 11),
         (W, DropAndNumber(14), "H5", 21),
         // Memory and subtasks.
         (W, Set(32, "payload.toolName", v("bash")), "Y1", 37),
