@@ -24,8 +24,8 @@ impl Checker {
             if let Some(asks) = &tool.asks {
                 self.found.add(Rule::P1, "toolUseId", format!("permission request {asks} waits already"));
             }
-            if tool.is_started {
-                self.found.add(Rule::T3, "type", "asks behind the start of the tool use");
+            if tool.is_approved || tool.is_started {
+                self.found.add(Rule::T3, "type", "asks behind the approval or start of the tool use");
             }
             tool.asks = Some(id.clone());
         } else {

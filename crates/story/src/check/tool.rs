@@ -32,7 +32,7 @@ pub(super) struct Tool {
     pub block_index: u64,
     /// The place of its request among the batches.
     pub batch: Option<usize>,
-    is_approved: bool,
+    pub is_approved: bool,
     pub is_started: bool,
     pub is_interrupted: bool,
     /// That it is open still is said.
