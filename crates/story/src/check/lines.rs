@@ -23,7 +23,7 @@ pub(super) struct Lines {
     pub count: u64,
     /// The seq of the line before.
     pub last_seq: u64,
-    /// What this line may be instead of the one behind `last_seq`, where the line before had a wrong number.
+    /// What this line may be instead of the one behind `last_seq`, where the line before had a wrong number or none.
     other_seq: Option<u64>,
     pub session_id: Option<String>,
     /// The id of this line.
@@ -46,6 +46,8 @@ impl Checker {
         let members = match Members::read(&line) {
             Ok(members) => members,
             Err(error) => {
+                // It may be no line of the log at all, an empty one for instance.
+                self.lines.other_seq = Some(self.found.seq);
                 self.lines.last_seq = self.found.seq;
                 self.found.add(Rule::E8, "", format!("the line is no JSON object: {error}"));
                 return None;
@@ -81,12 +83,13 @@ impl Checker {
 
     fn look_at_seq(&mut self, seq: Option<u64>) {
         let expected = self.found.seq;
+        let other = self.lines.other_seq.take();
         let Some(seq) = seq else {
             self.lines.last_seq = expected;
             return self.found.add(Rule::E4, "seq", "is missing or no whole number");
         };
         self.found.seq = seq;
-        if seq == expected || self.lines.other_seq.take() == Some(seq) {
+        if seq == expected || other == Some(seq) {
             self.lines.last_seq = seq;
             return;
         }

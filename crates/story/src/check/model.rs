@@ -63,7 +63,7 @@ impl Checker {
             self.main_loop_goes_on(event);
         }
         self.model.last_start = seq;
-        self.tools.ended_since_call.clear();
+        self.tools.batch_end = None;
         self.model.batches.push(Batch { start: seq, close: None, last_result: None });
         let request = OpenRequest {
             seq,

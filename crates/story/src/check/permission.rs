@@ -20,17 +20,18 @@ impl Checker {
         if !self.permissions.known.insert(id.clone()) {
             return self.found.add(Rule::P1, "permissionRequestId", format!("{id} was used before"));
         }
-        let Some(tool) = self.tools.open.get_mut(&event.tool_use_id) else {
-            let message = format!("tool use {} is not open", event.tool_use_id);
-            return self.found.add(Rule::P1, "toolUseId", message);
-        };
-        if let Some(asks) = &tool.asks {
-            self.found.add(Rule::P1, "toolUseId", format!("permission request {asks} waits already"));
+        if let Some(tool) = self.tools.open.get_mut(&event.tool_use_id) {
+            if let Some(asks) = &tool.asks {
+                self.found.add(Rule::P1, "toolUseId", format!("permission request {asks} waits already"));
+            }
+            if tool.is_approved || tool.is_started {
+                self.found.add(Rule::T3, "type", "asks behind the approval or start of the tool use");
+            }
+            tool.asks = Some(id.clone());
+        } else {
+            self.found.add(Rule::P1, "toolUseId", format!("tool use {} is not open", event.tool_use_id));
         }
-        if tool.is_started {
-            self.found.add(Rule::T3, "type", "asks behind the start of the tool use");
-        }
-        tool.asks = Some(id.clone());
+        // It waits for its answer all the same.
         self.permissions.open.insert(id.clone(), (event.tool_use_id.clone(), self.found.seq));
     }
 

@@ -1,5 +1,7 @@
 //! The workflow gate: rules H1 to H4.
 
+use std::collections::HashSet;
+
 use herdbook_events::catalog::{
     ApprovedBy, Phase, PhaseApproved, PhaseArtifact, PhaseEntered, PhaseRejected, PhaseVia,
 };
@@ -13,6 +15,8 @@ pub(super) struct Phases {
     pub phase: Option<Phase>,
     /// The human spoke since the last phase began.
     pub may_step_back: bool,
+    /// Ids of all artifacts.
+    known: HashSet<String>,
     /// The latest artifact, and what was decided about it.
     artifact: Option<(String, Decided)>,
     /// The design of the latest artifact is approved.
@@ -88,7 +92,11 @@ impl Checker {
 
     pub(super) fn phase_artifact(&mut self, event: &PhaseArtifact) {
         self.first_phase_event(false);
-        self.phases.artifact = Some((event.artifact_id.clone(), Decided::Open));
+        let id = &event.artifact_id;
+        if !self.phases.known.insert(id.clone()) {
+            self.found.add(Rule::H4, "artifactId", format!("{id} was used before"));
+        }
+        self.phases.artifact = Some((id.clone(), Decided::Open));
         self.phases.is_unlocked = false;
     }
 

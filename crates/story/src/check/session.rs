@@ -56,7 +56,7 @@ impl Checker {
         self.session.awaits_baseline = true;
         // Recovery closes what an interrupt left open, and a seam before a call may be followed by a restart.
         self.user.cancelling.clear();
-        self.user.before_call = None;
+        self.user.before_call.clear();
     }
 
     pub(super) fn model_changed(&mut self, event: &ModelChanged) {

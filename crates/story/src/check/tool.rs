@@ -17,8 +17,8 @@ pub(super) struct Tools {
     pub ended: HashMap<Box<str>, Option<u64>>,
     /// Where each of those began and ended, for cuts.
     pub spans: Vec<(u64, u64)>,
-    /// Which lines ended a tool use since the last request.
-    pub ended_since_call: Vec<u64>,
+    /// The line that ended a tool use last since the last request: the end of its batch.
+    pub batch_end: Option<u64>,
     /// A shutdown was said, and nothing has come behind it.
     pub is_shutting_down: bool,
     /// The seq of the last word of a shutdown, 0 before the first.
@@ -32,7 +32,7 @@ pub(super) struct Tool {
     pub block_index: u64,
     /// The place of its request among the batches.
     pub batch: Option<usize>,
-    is_approved: bool,
+    pub is_approved: bool,
     pub is_started: bool,
     pub is_interrupted: bool,
     /// That it is open still is said.
@@ -213,7 +213,7 @@ impl Checker {
         }
         self.tools.ended.insert(tool_use_id.into(), None);
         self.tools.spans.push((tool.seq, seq));
-        self.tools.ended_since_call.push(seq);
+        self.tools.batch_end = Some(seq);
         if let Some(batch) = tool.batch.and_then(|batch| self.model.batches.get_mut(batch)) {
             batch.last_result = Some(seq);
         }

@@ -14,8 +14,8 @@ pub(super) struct User {
     /// Ids of texts that wait for a seam.
     queued: HashSet<String>,
     last_after: u64,
-    /// The injection that a model call must follow.
-    pub before_call: Option<u64>,
+    /// The injections that a model call must follow.
+    pub before_call: Vec<u64>,
     /// Tool uses that an interrupt named and that must be cancelled.
     pub cancelling: BTreeSet<String>,
     /// The seq of the last interrupt, 0 before the first.
@@ -31,13 +31,13 @@ impl Checker {
             ModelRequestFailed, ModelRequestStarted, ProcessExited, SessionResumed, ToolCancelled,
             UserSteeringInjected,
         };
-        if let Some(seq) = self.user.before_call
-            && !matches!(next, UserSteeringInjected | SessionResumed)
-        {
-            self.user.before_call = None;
-            if next != ModelRequestStarted {
-                let message = format!("pre-model-call is followed by {}, not by a request", next.as_str());
-                self.found.add_at(seq, Rule::U5, "seam", message);
+        if !matches!(next, UserSteeringInjected | SessionResumed) {
+            for seq in std::mem::take(&mut self.user.before_call) {
+                if next != ModelRequestStarted {
+                    let message =
+                        format!("pre-model-call is followed by {}, not by a request", next.as_str());
+                    self.found.add_at(seq, Rule::U5, "seam", message);
+                }
             }
         }
         if self.tools.is_shutting_down && !matches!(next, ProcessExited | ToolCancelled | ModelRequestFailed)
@@ -92,18 +92,18 @@ impl Checker {
             let message = format!("is {after}, the request of seq {sent} was sent since");
             self.found.add(Rule::U4, "afterSeq", message);
         } else if event.seam == Seam::PostToolBatch {
-            if !self.tools.ended_since_call.contains(&after) {
+            if self.tools.batch_end != Some(after) {
                 self.found.add(
                     Rule::U5,
                     "afterSeq",
-                    format!("seq {after} does not end a tool use of this batch"),
+                    format!("seq {after} does not end this batch of tool uses"),
                 );
             } else if let Some(open) = self.tools.open.keys().next() {
                 self.found.add(Rule::U5, "seam", format!("post-tool-batch, but tool use {open} is open"));
             }
         }
         if event.seam == Seam::PreModelCall {
-            self.user.before_call = Some(seq);
+            self.user.before_call.push(seq);
         }
         self.user.last_after = self.user.last_after.max(after.min(seq));
         self.user.injections.push((seq, after));

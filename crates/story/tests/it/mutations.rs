@@ -96,6 +96,8 @@ fn table() -> Vec<(&'static str, Change, &'static str, u64)> {
         (E, Set(17, "payload.afterSeq", v(17)), "U4", 17),
         (E, Set(17, "payload.afterSeq", v(2)), "U4", 17),
         (E, Set(17, "payload.afterSeq", v(15)), "U5", 17),
+        // One of two tool uses had ended; the text would stand before both results.
+        (E, Set(17, "payload.afterSeq", v(13)), "U5", 17),
         (E, SwapAndNumber(16), "U4", 16),
         (W, SwapAndNumber(55), "U5", 56),
         (W, Set(55, "payload.seam", v("post-tool-batch")), "U5", 55),
@@ -138,6 +140,7 @@ fn table() -> Vec<(&'static str, Change, &'static str, u64)> {
         (E, Set(22, "payload.toolUseId", v("t9")), "T3", 22),
         (E, Set(23, "payload.toolUseId", v("t9")), "T3", 23),
         (E, Add(22, "tool.approved", json!({"toolUseId": "t3", "via": "rule"})), "T3", 23),
+        (W, Add(20, "permission.requested", json!({"permissionRequestId": "p9", "toolUseId": "t2", "capability": "edit", "descriptor": ""})), "T3", 21),
         (E, DropAndNumber(50), "T4", 50),
         (E, Set(28, "payload.errorKind", v("exec-error")), "T4", 28),
         (E, Set(23, "payload.toolName", v("write")), "T5", 23),
@@ -222,6 +225,7 @@ fn table() -> Vec<(&'static str, Change, &'static str, u64)> {
         (W, Set(13, "payload.artifactId", v("a9")), "H4", 13),
         (W, Set(10, "payload.artifactId", v("a9")), "H4", 13),
         (W, Add(13, "phase.rejected", json!({"phase": "design", "reason": "no", "artifactId": "a1"})), "H4", 14),
+        (W, Add(10, "phase.artifact", json!({"artifactId": "a1", "artifact": {"goal": "", "filesTouched": [], "approach": "", "risks": [], "verification": "", "outOfScope": []}})), "H4", 11),
         (W, DropAndNumber(14), "H5", 21),
         // Memory and subtasks.
         (W, Set(32, "payload.toolName", v("bash")), "Y1", 37),
@@ -375,6 +379,27 @@ fn a_tool_is_not_blocked_by_a_phase_that_blocks_nothing() {
     number(&mut lines);
     let found: Vec<String> = findings(&lines, Options::native()).iter().map(ToString::to_string).collect();
     assert_eq!(found[0], "seq 20: warning T7: errorKind: is phase-blocked while the phase is implement");
+}
+
+#[test]
+fn each_text_that_a_request_must_follow_is_named() {
+    let mut lines: Vec<Value> = W.lines().take(55).map(value).collect();
+    let again = |line: &Value, id: &str, seq: u64| {
+        let mut line = line.clone();
+        (line["id"], line["seq"]) = (v(id), v(seq));
+        line
+    };
+    let queued = again(&lines[53], "01KDVDRRTW00000000000001P1", 54);
+    let mut injected = again(&lines[54], "01KDVDS00000000000000001Q0", 56);
+    injected["payload"]["queuedEventId"] = queued["id"].clone();
+    let mut message = again(&lines[52], "01KDVDS00000000000000001R0", 57);
+    message["ts"] = injected["ts"].clone();
+    lines.insert(54, queued);
+    lines.extend([injected, message]);
+    number(&mut lines);
+    let found: Vec<String> = findings(&lines, Options::native()).iter().map(ToString::to_string).collect();
+    let words = "error U5: seam: pre-model-call is followed by user.message-created, not by a request";
+    assert_eq!(found, [format!("seq 56: {words}"), format!("seq 57: {words}")]);
 }
 
 /// Lines of the workflow up to one, and events that are only live behind it.

@@ -121,11 +121,34 @@ fn a_wrong_number_is_named_once_and_the_log_goes_on() {
     assert_eq!(numbers("-7"), ["seq 7: error E4: seq: is missing or no whole number"]);
     let mut lines: Vec<&str> = OWN_EXAMPLE.lines().collect();
     lines.insert(7, "{\"v\":1,");
-    assert!(findings(&lines, sealed())[0].starts_with("seq 8: error E8: the line is no JSON object: "));
+    // A line that is none of the log's takes no number from the next.
+    for alien in ["{\"v\":1,", ""] {
+        lines[7] = alien;
+        let found = findings(&lines, sealed());
+        assert!(found[0].starts_with("seq 8: error E8: the line is no JSON object: "));
+        assert_eq!(found[1..], [""; 0]);
+    }
+    // What a wrong number excuses is the next line alone: seq 7 is lost, and seq 8 comes again behind seq 10.
+    let mut lines: Vec<&str> = OWN_EXAMPLE.lines().collect();
+    lines.insert(10, lines[7]);
+    lines.remove(6);
+    let found = findings(&lines, sealed());
+    let numbers: Vec<&str> =
+        found.iter().filter_map(|finding| Some(finding.split_once(": error E4: seq: ")?.1)).collect();
+    assert_eq!(numbers, ["is 8, must be 7", "is 8, must be 11"]);
     assert_eq!(
         findings(&[""; 0], sealed()),
         ["seq 0: error S1: the log is empty, a log begins with session.started"]
     );
+}
+
+#[test]
+fn the_answer_to_a_request_for_an_ended_tool_use_is_its_one_answer() {
+    let mut lines: Vec<String> = OWN_WORKFLOW.lines().map(str::to_owned).collect();
+    // Line 24 asks for the tool use that line 23 ended, and line 25 answers it.
+    lines[23] = lines[23].replacen("\"toolUseId\":\"t3\"", "\"toolUseId\":\"t2\"", 1);
+    let found = findings(&lines[..25], Options::native());
+    assert_eq!(found, ["seq 24: error P1: toolUseId: tool use t2 is not open"]);
 }
 
 proptest! {
