@@ -38,6 +38,8 @@ struct Segment {
     length: u64,
     /// Up to where it is synced.
     synced: u64,
+    /// Up to where room on the disk was asked for.
+    reserved: u64,
     /// There may be bytes of a failed write after `length`.
     dirty: bool,
     /// Bytes of a failed write were cut off, and may come back in a power cut.
@@ -108,9 +110,10 @@ impl Writer {
         let syncer = Syncer::start(Arc::clone(&queue))?;
         let segment = match found.append_to {
             Some((name, length)) => {
-                let file = Arc::from(storage.open(&name.file_name(), true)?);
-                let (synced, index) = (length, found.index);
-                Some(Segment { name, file, length, synced, dirty: false, cut_back: false, index })
+                let file: Arc<dyn LogFile> = Arc::from(storage.open(&name.file_name(), true)?);
+                // What a killed writer had reserved.
+                drop(file.give_back());
+                Some(Segment { synced: length, ..Segment::new(name, file, length, found.index) })
             }
             None => None,
         };
@@ -303,6 +306,7 @@ impl Writer {
         let (Some(segment), Some(chunk)) = (&mut self.segment, self.unwritten.front_mut()) else {
             return Err(io::Error::other("no segment to write to"));
         };
+        segment.reserve(size);
         segment.dirty = true;
         let (written, outcome) = append_all(&*segment.file, &chunk.bytes);
         let done = if outcome.is_ok() {
@@ -375,6 +379,9 @@ impl Writer {
     fn finish(&mut self) {
         self.end_sync();
         self.sync_now();
+        if let Some(segment) = &self.segment {
+            drop(segment.file.give_back());
+        }
     }
 
     fn publish(&self) {

@@ -14,6 +14,7 @@ mod cold;
 mod damage;
 mod disk;
 mod faults;
+mod full;
 mod kills;
 mod limit;
 mod model;
