@@ -42,6 +42,7 @@ mod panes;
 mod past;
 mod peer;
 mod processes;
+mod reserve;
 mod run;
 mod screens;
 mod serve;
