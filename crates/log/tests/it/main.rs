@@ -22,4 +22,5 @@ mod repair;
 mod session_damage;
 mod session_model;
 mod sessions;
+mod shifting;
 mod support;
