@@ -44,6 +44,7 @@ mod past;
 mod patience;
 mod peer;
 mod processes;
+mod reserve;
 mod run;
 mod screens;
 mod serve;

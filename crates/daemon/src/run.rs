@@ -34,6 +34,7 @@ use crate::journal::Journal;
 use crate::listen::{self, UnixPlace};
 use crate::panes;
 use crate::processes::Watch;
+use crate::reserve::Reserve;
 use crate::routes::{self, Kept};
 use crate::serve::Server;
 use crate::service::{Beat, Notify};
@@ -170,6 +171,8 @@ async fn serve(
     ));
     tokio::spawn(Arc::clone(&logs).keep(stop.clone()));
     let standing = Standing::default();
+    let reserve = Reserve::make(&config.state_dir);
+    let journal = Arc::clone(&store);
     let app = Arc::new(App {
         logs: Arc::clone(&logs),
         upkeep: standing.clone(),
@@ -253,6 +256,7 @@ async fn serve(
     }
     manager.tell("STOPPING=1\nSTATUS=writing down what is in flight");
     (config.notice)(&Notice::Stopping);
+    reserve.open_up(journal.health().error.is_some() || !logs.troubles().is_empty());
     // Hooks use the spool from here on.
     for file in &sockets {
         file.remove();

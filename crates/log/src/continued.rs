@@ -74,7 +74,7 @@ pub fn continue_as(
         found.readable_to,
         line::quote(&damage.to_string())
     );
-    if Reader::open(&new).next().is_some() && read_small(&new.join(LINK)).as_deref() != Some(&*link) {
+    if Reader::open(&new).next().is_some() && link_of(&new).as_deref() != Some(&*link) {
         return Err(RepairError::Taken { key: new_key.to_owned() });
     }
     let (mut log, opened) = sessions.open(new_key, Options::of_session(now_ms))?;
@@ -103,6 +103,12 @@ pub fn continue_as(
             return if to_seq == found.readable_to { Ok(Continued { to_seq }) } else { Err(short()) };
         }
     }
+}
+
+/// Returns what `link.json` in a session's folder says, one JSON object: `continues` is the key of the damaged session that it
+/// began with the lines of. Nothing where it began by itself.
+pub fn link_of(folder: &Path) -> Option<String> {
+    read_small(&folder.join(LINK))
 }
 
 fn read_small(path: &Path) -> Option<String> {

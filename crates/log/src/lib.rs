@@ -43,7 +43,7 @@ mod whole;
 mod writer;
 
 pub use cold::{ClosedLogError, Compressed, compress, compress_in, take_lock};
-pub use continued::{Continued, RepairError, continue_as};
+pub use continued::{Continued, RepairError, continue_as, link_of};
 pub use damage::{Damage, DamageKind, Torn};
 pub use glance::{Glance, glance};
 pub use line::{Head, LINE_VERSION, MAX_LINE_BYTES, NewRecord, is_name, unsealed};
@@ -52,7 +52,7 @@ pub use reader::{Line, Reader};
 pub use refused::{AppendError, OpenError};
 pub use repair::{Mended, Repair, look, repair, repair_in};
 pub use rewrite::{Change, ClosedSegment, OldLine, Rewritten, rewrite, rewrite_closed, rewrite_in};
-pub use scrub::{Scrubbed, is_scrubbed, scrub};
+pub use scrub::{Scrubbed, has_bytes, is_scrubbed, scrub};
 pub use seals::Seals;
 pub use sessions::{Expected, Misplaced, Placed, SessionLog, Sessions};
 pub use signals::ignore_sigxfsz;

@@ -1,19 +1,19 @@
 //! Reading and following a log without locks.
 
+mod segments;
+
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::carry;
 use crate::chain::{Chain, Judged, Place, Verdict};
-use crate::cold;
 use crate::damage::{Damage, DamageKind};
 use crate::index::Index;
 use crate::line::Shape;
-use crate::opening::open_at;
 use crate::segment::{SegmentName, segments_of};
 use crate::source::{LineSource, Next};
-use crate::storage::{Folder, LogFile, Storage};
+use crate::storage::{Folder, Storage};
 
 /// One record, read back.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +42,8 @@ pub struct Reader {
     chain: Chain,
     from_seq: u64,
     current: Option<Current>,
+    /// The segments behind it, or from it on, that the last listing of the folder named.
+    listed: VecDeque<SegmentName>,
     ready: VecDeque<Result<Line, Damage>>,
     verdicts: Vec<Verdict>,
     /// The highest seq that a damaged place was expected to have.
@@ -54,9 +56,15 @@ struct Current {
     source: LineSource,
     /// The system refused to read on, and that was said.
     failed: bool,
+    /// Its end was seen, and no segment behind it.
+    ended: bool,
 }
 
 impl Current {
+    fn new(name: SegmentName, source: LineSource) -> Current {
+        Current { name, source, failed: false, ended: false }
+    }
+
     fn place(&self) -> Place {
         let (line, offset) = self.source.handed();
         Place { segment: self.name.file_name(), line, offset }
@@ -89,6 +97,7 @@ impl Reader {
             chain: Chain::new(),
             from_seq: 1,
             current: None,
+            listed: VecDeque::new(),
             ready: VecDeque::new(),
             verdicts: Vec::new(),
             damaged_to: 0,
@@ -197,8 +206,7 @@ impl Reader {
     /// there once more, and whatever else is left of them here would only hide them.
     fn leave_bad_end(&mut self) {
         let Some(after) = self.current.as_ref().map(|current| current.name) else { return };
-        let next = find_segment(&*self.storage, |name| name > after);
-        if let Some(next) = next.filter(|next| self.chain.begins_here(next.0.first_seq)) {
+        if let Some(next) = self.next_segment(after, 1).filter(|(name, _)| self.goes_on(*name)) {
             self.enter(next);
         }
     }
@@ -207,13 +215,17 @@ impl Reader {
     fn leave_segment(&mut self) -> Option<()> {
         let current = self.current.as_mut()?;
         let after = current.name;
-        let Some(next) = find_segment(&*self.storage, |name| name > after) else {
+        // Who follows comes here again and again.
+        let looks = if current.ended { 1 } else { segments::LOOKS };
+        let Some(next) = self.next_segment(after, looks) else {
+            self.current.as_mut()?.ended = true;
             // No writer goes on from a line that nothing vouches for, so there is nothing to wait for.
             self.chain.reject_held(&mut self.verdicts);
             self.take_verdicts();
             return (!self.ready.is_empty()).then_some(());
         };
-        // The next segment was found after the end of this one was seen: what was appended in between comes first.
+        // The next segment was there when the end of this one is seen now: what was appended before it was made comes first.
+        let current = self.current.as_mut()?;
         match current.source.next() {
             Ok(Next::Line(_) | Next::TooLong) => {
                 current.source.rewind();
@@ -230,38 +242,6 @@ impl Reader {
         Some(())
     }
 
-    fn enter_first(&mut self) -> Option<()> {
-        let from = self.from_seq;
-        let names = segments_of(&self.storage.list().ok()?);
-        let holds = |name: &&SegmentName| name.copy == 1 && name.first_seq <= from;
-        let mut before = names.iter().rev().filter(holds);
-        // One that has no bytes was passed over: the lines are in the one before it.
-        let start = before.find(|name| filled(&*self.storage, **name).is_some()).copied();
-        let first = find_segment(&*self.storage, |name| Some(name) >= start)?;
-        if let Some((chain, source)) = self.near(first.0) {
-            self.chain = chain;
-            self.current = Some(Current { name: first.0, source, failed: false });
-            return Some(());
-        }
-        if first.0.first_seq > 1 && first.0.first_seq <= from {
-            self.chain = Chain::from_middle(first.0.first_seq);
-        }
-        self.enter(first);
-        Some(())
-    }
-
-    /// Finds the last place of the index at or before the first line that is wanted; nothing where the line there is
-    /// not as the index says.
-    fn near(&self, name: SegmentName) -> Option<(Chain, LineSource)> {
-        let index = Index::read(&*self.storage, name, None).filter(|_| self.from_seq > 1)?;
-        let place = *index.entries.iter().rev().find(|entry| entry.seq <= self.from_seq)?;
-        let (chain, mut source) = open_at(&*self.storage, name, place)?;
-        let Ok(Next::Line(range)) = source.next() else { return None };
-        chain.clone().take_next(source.bytes(range.clone()))?;
-        source.put_back(range);
-        Some((chain, source))
-    }
-
     fn enter(&mut self, (name, source): (SegmentName, LineSource)) {
         if self.chain.begins_here(name.first_seq) {
             self.chain.reject_held(&mut self.verdicts);
@@ -270,7 +250,7 @@ impl Reader {
         let before = self.current.as_ref().map(|current| current.name);
         let carried = before.and_then(|before| carry::read(&*self.storage, before));
         self.chain.enter_segment(name.first_seq, carried);
-        self.current = Some(Current { name, source, failed: false });
+        self.current = Some(Current::new(name, source));
     }
 
     fn take_verdicts(&mut self) {
@@ -294,22 +274,6 @@ impl Iterator for Reader {
     fn next(&mut self) -> Option<Result<Line, Damage>> {
         self.read_on()
     }
-}
-
-/// Finds the first segment that has bytes. An empty one may be about to be filled, or passed over for good.
-fn find_segment(
-    storage: &dyn Storage,
-    wanted: impl Fn(SegmentName) -> bool,
-) -> Option<(SegmentName, LineSource)> {
-    let names = segments_of(&storage.list().ok()?);
-    let mut names = names.into_iter().filter(|name| wanted(*name));
-    names.find_map(|name| Some((name, LineSource::new(filled(storage, name)?))))
-}
-
-/// Opens a segment that has bytes.
-fn filled(storage: &dyn Storage, name: SegmentName) -> Option<Box<dyn LogFile>> {
-    let file = cold::open_segment(storage, name).ok()?.file;
-    file.length().is_ok_and(|length| length > 0).then_some(file)
 }
 
 fn line_of(bytes: &[u8], shape: &Shape, place: impl FnOnce() -> Place) -> Result<Line, Damage> {

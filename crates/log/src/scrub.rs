@@ -3,9 +3,10 @@
 use std::io;
 use std::path::Path;
 
-use crate::cold::{ClosedLogError, folder_of, take_lock};
+use crate::cold::{ClosedLogError, folder_of, open_segment, take_lock};
 use crate::rewrite::{Change, Rewritten, rewrite_noted};
 use crate::segment::segments_of;
+use crate::source::{LineSource, Next};
 use crate::storage::{Storage, read_full, remove_if_there};
 use crate::whole;
 
@@ -49,6 +50,34 @@ pub fn is_scrubbed(folder: &Path) -> bool {
     std::fs::symlink_metadata(folder.join(NOTE)).is_ok()
 }
 
+/// True where a line of a log, right or damaged, or bytes that were kept of it, are as asked. Nothing is changed or locked.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn has_bytes(folder: &Path, asked: &dyn Fn(&[u8]) -> bool) -> io::Result<bool> {
+    let storage = folder_of(folder);
+    let names = storage.list()?;
+    for segment in segments_of(&names) {
+        let mut source = LineSource::new(open_segment(&*storage, segment)?.file);
+        loop {
+            match source.next() {
+                Ok(Next::Line(range)) if asked(source.bytes(range.clone())) => return Ok(true),
+                Ok(Next::Line(_) | Next::TooLong) => {}
+                Ok(Next::End(range)) if asked(source.bytes(range.clone())) => return Ok(true),
+                Ok(Next::End(_)) => break,
+                Err(_) if source.skip_fault() => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    for name in names.iter().filter(|name| is_kept(name)) {
+        if asked(&read_kept(&*storage, name)?) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Removes compressed copies beside plain files, which were read whole: a copy may have other lines than those.
 fn remove_copies(storage: &dyn Storage) -> io::Result<()> {
     let names = storage.list()?;
@@ -66,21 +95,31 @@ fn scrub_kept(storage: &dyn Storage, change: &dyn Fn(&[u8]) -> Option<Vec<u8>>) 
             storage.remove(&name)?;
             continue;
         }
-        if !name.contains(".torn-") && !name.contains(".damaged-") {
+        if !is_kept(&name) {
             continue;
         }
-        let file = storage.open(&name, false)?;
-        let length = file.length()?;
-        if length > MAX_KEPT_BYTES {
-            return Err(io::Error::other(format!("{name} has {length} bytes: too many to look through")));
-        }
-        let mut bytes = vec![0; length as usize];
-        let filled = read_full(&*file, &mut bytes, 0)?;
-        if let Some(without) = change(&bytes[..filled]) {
+        if let Some(without) = change(&read_kept(storage, &name)?) {
             whole::replace(storage, &name, &without)?;
             changed.push(name);
         }
     }
     changed.sort_unstable();
     Ok(changed)
+}
+
+/// True for the name of a file with cut or damaged bytes.
+fn is_kept(name: &str) -> bool {
+    name.contains(".torn-") || name.contains(".damaged-")
+}
+
+fn read_kept(storage: &dyn Storage, name: &str) -> io::Result<Vec<u8>> {
+    let file = storage.open(name, false)?;
+    let length = file.length()?;
+    if length > MAX_KEPT_BYTES {
+        return Err(io::Error::other(format!("{name} has {length} bytes: too many to look through")));
+    }
+    let mut bytes = vec![0; length as usize];
+    let filled = read_full(&*file, &mut bytes, 0)?;
+    bytes.truncate(filled);
+    Ok(bytes)
 }

@@ -7,7 +7,10 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, Per
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use rustix::fs::OFlags;
+use rustix::fs::{FallocateFlags, OFlags, fallocate};
+
+/// A file takes no more than this beside its bytes: a part of a block, and where its blocks are.
+const MAP_BYTES: u64 = 16 << 10;
 
 /// A folder of files, as a log needs it. File names are plain names without a slash.
 pub trait Storage: Send + Sync {
@@ -84,6 +87,22 @@ pub trait LogFile: Send + Sync {
     /// # Errors
     /// Whatever the system says; the length is then unknown.
     fn cut(&self, length: u64) -> io::Result<()>;
+
+    /// Reserves room on the disk for these bytes, without making the file longer.
+    ///
+    /// # Errors
+    /// `Unsupported` where the disk has no such thing, and whatever the system says, such as no space. The file reads as before.
+    fn reserve(&self, _bytes: Range<u64>) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Gives back what is reserved behind the end of the file.
+    ///
+    /// # Errors
+    /// Whatever the system says. The file reads as before.
+    fn give_back(&self) -> io::Result<()> {
+        Ok(())
+    }
 
     /// When it was last written to; nothing where that is not known.
     fn modified(&self) -> Option<SystemTime> {
@@ -266,6 +285,17 @@ impl LogFile for RealFile {
 
     fn cut(&self, length: u64) -> io::Result<()> {
         self.file.set_len(length)
+    }
+
+    fn reserve(&self, bytes: Range<u64>) -> io::Result<()> {
+        Ok(fallocate(&self.file, FallocateFlags::KEEP_SIZE, bytes.start, bytes.end - bytes.start)?)
+    }
+
+    fn give_back(&self) -> io::Result<()> {
+        let found = self.file.metadata()?;
+        // A cut makes the file look written to: only where there is something to give back.
+        let is_more = found.blocks() * 512 > found.len() + MAP_BYTES;
+        if is_more { self.file.set_len(found.len()) } else { Ok(()) }
     }
 
     fn modified(&self) -> Option<SystemTime> {

@@ -9,6 +9,7 @@
 
 mod segments;
 mod syncing;
+mod taking;
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,8 +19,7 @@ use std::time::{Duration, Instant};
 
 use crate::batch::{Chunk, Encoder};
 use crate::index::IndexWriter;
-use crate::line::NewRecord;
-use crate::queue::{Job, Queue};
+use crate::queue::Queue;
 use crate::recover::Recovered;
 use crate::refused::AppendError;
 use crate::segment::SegmentName;
@@ -28,9 +28,6 @@ use crate::store::{GapRecord, Lost, OnDamage, Options};
 use crate::syncer::Syncer;
 use crate::waiters::Waiters;
 
-/// One write has at most this many bytes, unless a single append has more.
-const CHUNK_BYTES: u64 = 1 << 20;
-
 struct Segment {
     name: SegmentName,
     file: Arc<dyn LogFile>,
@@ -38,6 +35,8 @@ struct Segment {
     length: u64,
     /// Up to where it is synced.
     synced: u64,
+    /// Up to where room on the disk was asked for.
+    reserved: u64,
     /// There may be bytes of a failed write after `length`.
     dirty: bool,
     /// Bytes of a failed write were cut off, and may come back in a power cut.
@@ -108,9 +107,10 @@ impl Writer {
         let syncer = Syncer::start(Arc::clone(&queue))?;
         let segment = match found.append_to {
             Some((name, length)) => {
-                let file = Arc::from(storage.open(&name.file_name(), true)?);
-                let (synced, index) = (length, found.index);
-                Some(Segment { name, file, length, synced, dirty: false, cut_back: false, index })
+                let file: Arc<dyn LogFile> = Arc::from(storage.open(&name.file_name(), true)?);
+                // What a killed writer had reserved.
+                drop(file.give_back());
+                Some(Segment { synced: length, ..Segment::new(name, file, length, found.index) })
             }
             None => None,
         };
@@ -212,76 +212,6 @@ impl Writer {
         [retry, due].into_iter().flatten().min()
     }
 
-    // Taking appends in.
-
-    fn accept(&mut self, job: Job) {
-        if let Some(reason) = &self.read_only {
-            let refused = AppendError::ReadOnly { reason: reason.clone() };
-            return self.waiters.refuse_one(job.reply, refused);
-        }
-        if self.failure.is_some() && self.unwritten_bytes + job.weight as u64 > self.pending_bytes {
-            self.lose(&job.records);
-            let refused = AppendError::Full { pending_bytes: self.unwritten_bytes };
-            return self.waiters.refuse_one(job.reply, refused);
-        }
-        self.encode_gap();
-        let first_seq = self.encoder.next_seq;
-        if job.first_seq.is_some_and(|wanted| wanted != first_seq && !job.records.is_empty()) {
-            return self.waiters.refuse_one(job.reply, AppendError::Moved { next_seq: first_seq });
-        }
-        if !job.records.is_empty() {
-            self.encode(&job.records, job.weight as u64);
-        }
-        self.waiters.push(job.durability, first_seq, self.encoder.next_seq - 1, job.reply);
-    }
-
-    fn encode(&mut self, records: &[NewRecord], weight: u64) {
-        let limit = CHUNK_BYTES.min(self.segment_bytes);
-        let fits = self.unwritten.back().is_some_and(|chunk| chunk.bytes.len() as u64 + weight <= limit);
-        if !fits {
-            self.unwritten.push_back(Chunk::default());
-        }
-        if let Some(chunk) = self.unwritten.back_mut() {
-            let before = chunk.bytes.len();
-            self.encoder.encode(chunk, records);
-            self.unwritten_bytes += (chunk.bytes.len() - before) as u64;
-        }
-    }
-
-    fn lose(&mut self, records: &[NewRecord]) {
-        for record in records {
-            self.lost.add(&Lost {
-                records: 1,
-                bytes: record.weight() as u64,
-                first_ts_ms: record.ts_ms,
-                last_ts_ms: record.ts_ms,
-            });
-        }
-        self.lost_total += records.len() as u64;
-    }
-
-    /// Puts the record that owns up to refused ones before what comes next.
-    fn encode_gap(&mut self) {
-        let Some(gap) = self.gap.as_ref().filter(|_| self.lost.records > 0) else { return };
-        let record = catch_unwind(AssertUnwindSafe(|| gap(&self.lost)));
-        match record {
-            Ok(record) if record.fault().is_none() => {
-                self.gaps.push((self.encoder.next_seq, std::mem::take(&mut self.lost)));
-                let weight = record.weight() as u64;
-                self.encode(&[record], weight);
-            }
-            // It would fail again and again. The count stays in the health.
-            _ => self.gap = None,
-        }
-    }
-
-    fn own_up(&mut self) {
-        if self.failure.is_none() && self.read_only.is_none() && self.lost.records > 0 {
-            self.encode_gap();
-            self.flush();
-        }
-    }
-
     // Writing.
 
     fn flush(&mut self) {
@@ -303,6 +233,7 @@ impl Writer {
         let (Some(segment), Some(chunk)) = (&mut self.segment, self.unwritten.front_mut()) else {
             return Err(io::Error::other("no segment to write to"));
         };
+        segment.reserve(size);
         segment.dirty = true;
         let (written, outcome) = append_all(&*segment.file, &chunk.bytes);
         let done = if outcome.is_ok() {
@@ -375,6 +306,9 @@ impl Writer {
     fn finish(&mut self) {
         self.end_sync();
         self.sync_now();
+        if let Some(segment) = &self.segment {
+            drop(segment.file.give_back());
+        }
     }
 
     fn publish(&self) {

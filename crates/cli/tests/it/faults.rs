@@ -89,9 +89,16 @@ impl Drop for Ballast {
     }
 }
 
-#[test]
-#[expect(clippy::disallowed_methods, reason = "this very program, once more, with a disk of its own")]
-fn a_full_disk_harms_no_agent_and_what_it_cost_is_said() {
+/// Runs a test of this file once more where it may mount disks of its own, and there only.
+#[expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "this very program, once more, with a disk of its own; a skipped test says so"
+)]
+fn where_it_may_mount(test: &str, body: fn()) {
+    if variable(SMALL_DISK).is_some() {
+        return body();
+    }
     let isolated = || {
         let mut command = std::process::Command::new("unshare");
         command.args(["--user", "--map-root-user", "--mount"]);
@@ -102,14 +109,12 @@ fn a_full_disk_harms_no_agent_and_what_it_cost_is_said() {
         .output()
         .is_ok_and(|output| output.status.success())
     {
-        println!(
-            "skipped: a_full_disk_harms_no_agent_and_what_it_cost_is_said: no namespaces of our own here"
-        );
+        println!("skipped: {test}: no namespaces of our own here");
         return;
     }
     let output = isolated()
         .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "faults::body_on_a_small_disk", "--nocapture"])
+        .args(["--exact", &format!("faults::{test}"), "--nocapture"])
         .env(SMALL_DISK, "1")
         .output()
         .unwrap();
@@ -117,21 +122,26 @@ fn a_full_disk_harms_no_agent_and_what_it_cost_is_said() {
     assert!(output.status.success() && said.contains("1 passed"), "{said}");
 }
 
-/// Not a test of its own: what [`a_full_disk_harms_no_agent_and_what_it_cost_is_said`] runs where it may mount.
-#[test]
-fn body_on_a_small_disk() {
-    if variable(SMALL_DISK).is_none() {
-        return;
-    }
+/// An environment whose state folder is on a disk of its own, of so many MiB.
+fn on_a_disk_of(mebibytes: u32) -> TestEnv {
     let env = TestEnv::new();
     fs::create_dir(state(&env)).unwrap();
-    let mount = ["-t", "tmpfs", "-o", "size=1m,mode=700", "tmpfs"];
     let mut command = env.program("mount");
-    command.args(mount).arg(state(&env));
+    command.args(["-t", "tmpfs", "-o", &format!("size={mebibytes}m,mode=700"), "tmpfs"]).arg(state(&env));
     let mounted = finish(command, b"");
     assert_eq!((mounted.code, mounted.stderr.as_str()), (0, ""));
+    env
+}
 
+#[test]
+fn a_full_disk_harms_no_agent_and_what_it_cost_is_said() {
+    where_it_may_mount("a_full_disk_harms_no_agent_and_what_it_cost_is_said", on_a_full_disk);
+}
+
+fn on_a_full_disk() {
+    let env = on_a_disk_of(1);
     let daemon = TestDaemon::start(&env);
+    assert!(!state(&env).join("reserve").exists(), "there is no room to keep any");
     let client = client(&env);
     post(&client, "before").unwrap();
     assert_harmless(&hook(&env, "before"));
@@ -193,6 +203,72 @@ fn body_on_a_small_disk() {
     post(&client, "again").unwrap();
     assert_eq!(client.status().unwrap().warnings, [""; 0]);
     drop(daemon);
+}
+
+#[test]
+fn a_daemon_that_stops_on_a_full_disk_writes_what_waits_in_its_memory() {
+    where_it_may_mount(
+        "a_daemon_that_stops_on_a_full_disk_writes_what_waits_in_its_memory",
+        stops_on_a_full_disk,
+    );
+}
+
+fn stops_on_a_full_disk() {
+    let env = on_a_disk_of(64);
+    let daemon = TestDaemon::start(&env);
+    let reserve = state(&env).join("reserve");
+    assert_eq!(fs::metadata(&reserve).unwrap().len(), 16 << 20);
+    let client = client(&env);
+    let append = |body: Value| client.post::<Value>("/v1/sessions/s-1/events", &json!({ "events": [body] }));
+    append(json!({ "type": "session.started", "payload": {
+        "title": "t", "projectHash": "p", "workingDirectory": "/w", "gitBranch": null, "model": "m",
+        "auxModel": "a", "khaelorVersion": "1",
+    } }))
+    .unwrap();
+    post(&client, "before").unwrap();
+    let ballast = Ballast::fill(&state(&env));
+
+    // Both logs have a mebibyte of room of their own; then what comes waits in memory.
+    let mut posted = vec!["before".to_owned()];
+    while client.status().unwrap().journal.error.is_none() {
+        posted.push(format!("posted-{}", posted.len()));
+        drop(post(&client, &posted[posted.len() - 1]));
+        assert!(posted.len() < 2000, "the disk is full");
+    }
+    let renamed =
+        |title: &str| json!({ "type": "session.renamed", "payload": { "title": title.repeat(200_000) } });
+    let mut appended = 1;
+    std::thread::scope(|scope| {
+        let waits = loop {
+            let one = scope.spawn(|| append(renamed("x")));
+            wait_until("written, or said why not", || {
+                one.is_finished() || !client.status().unwrap().log_troubles.is_empty()
+            });
+            appended += 1;
+            if !one.is_finished() {
+                break one;
+            }
+            one.join().unwrap().unwrap();
+            assert!(appended < 20, "the disk is full");
+        };
+        assert_harmless(&hook(&env, "last"));
+        // It waits no longer than the daemon.
+        drop(daemon);
+        drop(waits.join().unwrap());
+    });
+    assert!(!reserve.exists(), "its room was needed");
+    assert_eq!(sessions(&env, "normalized", "/event/sessionId"), posted);
+    assert_eq!(sessions(&env, "hook", "/session"), ["last"]);
+    let log = env.run(&["log", "check", "s-1"]);
+    assert!(log.code == 0 && log.stdout.contains(&format!("{appended} ")), "{}{}", log.stdout, log.stderr);
+
+    drop(ballast);
+    let daemon = TestDaemon::start(&env);
+    assert_eq!(fs::metadata(&reserve).unwrap().len(), 16 << 20, "it is made again where there is room");
+    assert!(env.run(&["ls"]).stdout.contains("last"));
+    assert_eq!(client.status().unwrap().warnings, [""; 0]);
+    drop(daemon);
+    assert!(reserve.exists(), "a stop that needs no room leaves it");
 }
 
 /// How many events the journal owns up to have lost.

@@ -6,6 +6,33 @@ use std::sync::Arc;
 use super::{Segment, Writer};
 use crate::index::{Entry, IndexWriter};
 use crate::segment::{SegmentName, segments_of};
+use crate::storage::LogFile;
+
+/// So many bytes are reserved on the disk at once.
+const RESERVE_BYTES: u64 = 1 << 20;
+
+impl Segment {
+    pub(super) fn new(
+        name: SegmentName,
+        file: Arc<dyn LogFile>,
+        length: u64,
+        index: Option<IndexWriter>,
+    ) -> Segment {
+        Segment { name, file, length, synced: 0, reserved: 0, dirty: false, cut_back: false, index }
+    }
+
+    /// Sees to it that there is room on the disk for so many more bytes, and for what comes next when others have filled
+    /// it. Where that cannot be had the write itself says so. A segment asks once for each step.
+    pub(super) fn reserve(&mut self, size: u64) {
+        let end = self.length + size;
+        if end > self.reserved {
+            let to = end.next_multiple_of(RESERVE_BYTES);
+            let is_unknown = |error: io::Error| error.kind() == io::ErrorKind::Unsupported;
+            let never = self.file.reserve(self.length..to).is_err_and(is_unknown);
+            self.reserved = if never { u64::MAX } else { to };
+        }
+    }
+}
 
 impl Writer {
     /// Cuts off what a failed write left.
@@ -14,6 +41,8 @@ impl Writer {
             segment.file.cut(segment.length)?;
             segment.dirty = false;
             segment.cut_back = true;
+            // What is reserved behind the end goes with the cut.
+            segment.reserved = 0;
             self.failed_cuts = 0;
             self.tainted = false;
         }
@@ -52,6 +81,9 @@ impl Writer {
             self.sync_now();
             if self.read_only.is_none() {
                 self.keep_index();
+                if let Some(segment) = &self.segment {
+                    drop(segment.file.give_back());
+                }
                 self.segment = Some(self.create_segment(self.written_seq + 1, self.written_crc)?);
             }
         }
@@ -86,7 +118,7 @@ impl Writer {
             }
         };
         let (name, file) = made;
-        Ok(Segment { name, file, length: 0, synced: 0, dirty: false, cut_back: false, index })
+        Ok(Segment::new(name, file, 0, index))
     }
 
     fn make_index(&self, name: SegmentName, first: Entry) -> io::Result<Option<IndexWriter>> {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use herdbook_log::{Health, LogFile, Storage};
@@ -410,6 +411,11 @@ impl LogFile for Handle {
             file.unsynced.push(Change::Cut(length as usize));
             Ok(())
         })
+    }
+
+    /// Fails always, and nobody minds.
+    fn reserve(&self, _: Range<u64>) -> io::Result<()> {
+        Err(broken())
     }
 
     fn sync(&self) -> io::Result<()> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use herdbook_log::{
     Durability, NewRecord, Options, Reader, RepairError, Sessions, Storage, compress, continue_as, glance,
-    look, repair, repair_in, scrub,
+    has_bytes, look, repair, repair_in, scrub,
 };
 
 use crate::disk::{Disk, Random};
@@ -137,6 +137,27 @@ fn a_scrub_leaves_no_compressed_copy_beside_a_plain_file() {
     assert_eq!(done.lines.lines, 0);
     assert!(!copy.exists() && folder.join(SEGMENT).exists() && folder.join("0000000004.jsonl.zst").exists());
     assert_eq!(seqs(&read_all(&mut Reader::open(&folder)).0), [1, 2, 3, 4, 5, 6]);
+}
+
+#[test]
+fn bytes_are_found_in_plain_compressed_damaged_and_kept_lines() {
+    let state = tempfile::tempdir().unwrap();
+    let sessions = sessions(state.path());
+    let folder = sessions.folder("s-1");
+    std::fs::write(folder.join("0000000004.torn-5"), b"cut off").unwrap();
+    let path = folder.join(SEGMENT);
+    let damaged = std::fs::read(&path).unwrap().replace(b"hook", b"h00k");
+    std::fs::write(&path, damaged).unwrap();
+    let has = |wanted: &str| {
+        let has_it = |bytes: &[u8]| bytes.windows(wanted.len()).any(|window| window == wanted.as_bytes());
+        has_bytes(&folder, &has_it).unwrap()
+    };
+    // The second segment is compressed.
+    for (wanted, is_there) in
+        [(r#""seq":2"#, true), ("h00k", true), (r#""seq":6"#, true), ("cut off", true), (r#""seq":7"#, false)]
+    {
+        assert_eq!(has(wanted), is_there, "{wanted}");
+    }
 }
 
 /// Bytes with one part replaced by another.

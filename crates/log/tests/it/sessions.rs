@@ -1,9 +1,9 @@
-//! Folders of sessions, their locks and keys, and a session on a disk that is filled and freed.
+//! Folders of sessions, their locks and keys.
 
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
@@ -13,13 +13,13 @@ use herdbook_log::{
 };
 
 use crate::disk::Disk;
-use crate::support::{NOW_MS, answer, padded_record, read_all, record, send_to, seqs, until};
+use crate::support::{NOW_MS, answer, padded_record, read_all, record, send_to, seqs};
 
-fn open(sessions: &Sessions, key: &str) -> SessionLog {
+pub fn open(sessions: &Sessions, key: &str) -> SessionLog {
     sessions.open(key, Options::of_session(NOW_MS)).unwrap().0
 }
 
-fn append(log: &mut SessionLog, records: Vec<NewRecord>) -> Result<Ack, AppendError> {
+pub fn append(log: &mut SessionLog, records: Vec<NewRecord>) -> Result<Ack, AppendError> {
     answer(&send_to(log, records, Durability::Synced))
 }
 
@@ -228,91 +228,6 @@ fn ids_that_cannot_be_read_are_not_taken_for_new_ones() {
     assert_eq!(refused, Misplaced::Unread("0 of its 3 lines could be read".to_owned()));
     fs::rename(&aside, &segment).unwrap();
     assert_eq!(log.place(&[record(2), record(4)], Expected::Any).unwrap().duplicates, [0, 1]);
-}
-
-/// Takes all room there is on the disk of a folder; gives it back when it is dropped.
-struct Ballast(PathBuf);
-
-impl Ballast {
-    fn fill(folder: &Path) -> Ballast {
-        let path = folder.join("ballast");
-        let mut file = File::create(&path).unwrap();
-        for bytes in [4_096, 1] {
-            while file.write_all(&vec![b'x'; bytes]).is_ok() {}
-        }
-        Ballast(path)
-    }
-}
-
-impl Drop for Ballast {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
-    }
-}
-
-/// Set for the child: it has a small disk at this folder.
-const SMALL_DISK: &str = "HERDBOOK_TEST_LOG_SMALL_DISK";
-
-#[test]
-#[expect(clippy::disallowed_methods, reason = "this very program, once more, with a disk of its own")]
-fn a_session_waits_for_room_on_a_full_disk_and_loses_nothing() {
-    if let Some(disk) = std::env::var_os(SMALL_DISK) {
-        return on_a_small_disk(disk.as_ref());
-    }
-    let scratch = tempfile::tempdir().unwrap();
-    let script = "mount -t tmpfs -o size=1m,mode=700 tmpfs \"$0\" && exec \"$@\"";
-    let run = |program: &Path, arguments: &[&str]| {
-        let mut command = std::process::Command::new("unshare");
-        command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]);
-        command.arg(scratch.path()).arg(program).args(arguments).env(SMALL_DISK, scratch.path()).output()
-    };
-    if !run("true".as_ref(), &[]).is_ok_and(|output| output.status.success()) {
-        println!(
-            "skipped: a_session_waits_for_room_on_a_full_disk_and_loses_nothing: no mounts of our own here"
-        );
-        return;
-    }
-    let name = "sessions::a_session_waits_for_room_on_a_full_disk_and_loses_nothing";
-    let output = run(&std::env::current_exe().unwrap(), &["--exact", name, "--nocapture"]).unwrap();
-    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.contains("1 passed"), "{said}");
-}
-
-fn on_a_small_disk(disk: &Path) {
-    let sessions = Sessions::new(disk);
-    let mut log = open(&sessions, "s-1");
-    append(&mut log, (1..=10).map(record).collect()).unwrap();
-    let ballast = Ballast::fill(disk);
-    // The last page has room yet; then an append waits, and says why.
-    let mut number = 10;
-    let (sender, receiver) = channel();
-    while log.health().error.is_none() {
-        number += 1;
-        let sender = sender.clone();
-        let records = vec![padded_record(number, 1000)];
-        log.append(records, Durability::Synced, move |answer| drop(sender.send(answer)));
-        let mut answered = false;
-        until("written, or said why not", || {
-            answered |= receiver.try_recv().is_ok_and(|answer| answer.is_ok());
-            answered || log.health().error.is_some()
-        });
-        assert!(number < 100, "the disk is full");
-    }
-    let error = log.health().error.unwrap();
-    let why = "could not write 0000000001.jsonl: No space left on device";
-    assert!(error.starts_with(why), "{error}");
-    // No half line is left where others read.
-    assert_eq!(seqs(&read_all(&mut Reader::open(log.folder())).0), (1..number).collect::<Vec<_>>());
-    let text = fs::read_to_string(log.folder().join("0000000001.jsonl")).unwrap();
-    assert!(text.ends_with("}\n"));
-    drop(ballast);
-    until("there is room again", || log.health().error.is_none());
-    append(&mut log, vec![record(number + 1)]).unwrap();
-    log.close();
-    let log = open(&sessions, "s-1");
-    assert_eq!(log.last_seq(), number + 1);
-    let (lines, damage) = read_all(&mut Reader::open(log.folder()));
-    assert_eq!((seqs(&lines), damage), ((1..=number + 1).collect(), vec![]));
 }
 
 #[test]

@@ -6,23 +6,24 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use herdbook_daemon::retention::{Entry, note, redactor};
-use herdbook_log::{OldLine, scrub};
+use herdbook_log::{ClosedLogError, OldLine, Sessions, has_bytes, link_of, scrub};
 use herdbook_redact::Scrub;
 use herdbook_wire::paths::state_dir;
 
-use super::target::Target;
+use super::target::{Target, sessions};
 use crate::clock::now_ms;
 use crate::commands::Context;
 use crate::error::{Problem, whole};
 use crate::exit::Exit;
 use crate::printer::{Line, Style};
-use crate::text::counted;
+use crate::text::{counted, shell_word};
 
 /// Take a secret out of a session's log
 ///
 /// Each place where the text stands in an event gets a mark, however JSON escapes it there. The touched segments are
 /// written anew; events keep seq, id, time and type. What a model saw cannot be told from such a log exactly any more, and
-/// `replay --as messages` says so. The text is never an argument of the command: other programs could see it there.
+/// `replay --as messages` says so. A damaged log is repaired first. A session that was gone on with under another key has a
+/// log of its own: the exit code is 1, and it is named, while that has the text. The text is never an argument of the command: other programs could see it there.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The session, by its key or how that begins
@@ -51,19 +52,19 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
             "the text must have 6 bytes or more: a shorter one is in too much".to_owned(),
         ));
     };
+    let relatives = relatives(&sessions(&context.env)?, &name, &path);
     let mut left = 0;
     let mut change = |old: &OldLine<'_>| match text.json(old.payload) {
         Cow::Owned(new) => Some(new),
         Cow::Borrowed(_) => None,
     };
     let done = scrub(&path, now_ms, &mut change, &|bytes| text.bytes(bytes))
-        .map_err(|error| Problem::Log(whole(&error)))?;
+        .map_err(|error| refused(&error, (&name, &path), &relatives))?;
     for line in herdbook_log::Reader::open(&path).flatten() {
         left += u64::from(text.is_left(&line.payload));
     }
     if done.lines.lines == 0 && done.kept.is_empty() && left == 0 {
         context.printer.line(&Line::new().text(&format!("{name} does not have that text"), Style::Plain))?;
-        return Ok(Exit::Ok);
     }
     if done.lines.lines > 0 || !done.kept.is_empty() {
         let (segments, lines, kept) = (&*done.lines.segments, done.lines.lines, &*done.kept);
@@ -81,9 +82,64 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
         let words =
             format!("{name} still has it where no text stands, as a number: in {}", counted(left, "event"));
         context.printer.say(&Line::new().text(&words, Style::Alarm));
-        return Ok(Exit::Failed);
     }
-    Ok(Exit::Ok)
+    let mut is_elsewhere = false;
+    for Relative { key, folder, what } in &relatives {
+        let unread = |source| Problem::File { what: "read", path: folder.clone(), source };
+        if has_bytes(folder, &|bytes| text.bytes(bytes).is_some()).map_err(unread)? {
+            is_elsewhere = true;
+            let words = format!(
+                "{key}, which {what}, has that text: `herdbook log scrub {} --text-from FILE`",
+                shell_word(key)
+            );
+            context.printer.say(&Line::new().text(&words, Style::Alarm));
+        }
+    }
+    Ok(if left > 0 || is_elsewhere { Exit::Failed } else { Exit::Ok })
+}
+
+/// A session that has lines of another one.
+struct Relative {
+    key: String,
+    folder: PathBuf,
+    what: &'static str,
+}
+
+/// Finds the damaged session that this one continues, and those that continue this one.
+fn relatives(sessions: &Sessions, name: &str, folder: &Path) -> Vec<Relative> {
+    let continues = |folder: &Path| {
+        let link: serde_json::Value = serde_json::from_str(&link_of(folder)?).ok()?;
+        Some(link["continues"].as_str()?.to_owned())
+    };
+    let mut found = Vec::new();
+    if let Some(key) = continues(folder) {
+        found.push(Relative { folder: sessions.folder(&key), key, what: "it continues" });
+    }
+    for other in sessions.folders().unwrap_or_default() {
+        if continues(&other).as_deref() == Some(name)
+            && let Ok(Some(key)) = sessions.key_of_folder(&other)
+        {
+            found.push(Relative { key, folder: other, what: "continues it" });
+        }
+    }
+    found.retain(|relative| sessions.has(&relative.key));
+    found
+}
+
+/// Says why a log was not scrubbed, and what to do about a damaged one.
+fn refused(error: &ClosedLogError, (name, folder): (&str, &Path), relatives: &[Relative]) -> Problem {
+    let mut words = whole(error);
+    if matches!(error, ClosedLogError::Damaged(_)) {
+        let goes_on = relatives.iter().find(|relative| relative.what == "continues it");
+        words.push_str(&match goes_on {
+            None => format!("; mend it first: `herdbook log repair {}`", shell_word(name)),
+            Some(Relative { key, .. }) => format!(
+                "; {key} goes on with what can be read of it: scrub that, and remove {} to be rid of the rest",
+                folder.display()
+            ),
+        });
+    }
+    Problem::Log(words)
 }
 
 fn read(path: &Path) -> Result<String, Problem> {

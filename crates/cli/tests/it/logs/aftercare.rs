@@ -160,6 +160,8 @@ fn a_damaged_log_is_not_scrubbed_and_a_number_is_owned_up_to() {
     assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
     let words = "error: the log is damaged and was left as it is: 0000000001.jsonl line 6 (seq 6)";
     assert!(ran.stderr.starts_with(words), "{}", ran.stderr);
+    let hint = "; mend it first: `herdbook log repair tea-timer`\n";
+    assert!(ran.stderr.ends_with(hint), "{}", ran.stderr);
 
     let env = TestEnv::new();
     let text = UNSEALED.replace("\"durationMs\":900", "\"durationMs\":123456");
@@ -167,6 +169,46 @@ fn a_damaged_log_is_not_scrubbed_and_a_number_is_owned_up_to() {
     let ran = env.run_with(&["log", "scrub", KEY, "--text-from", "-"], b"123456");
     let words = "tea-timer still has it where no text stands, as a number: in 1 event\n";
     assert_eq!(said(&ran), (1, "", words));
+}
+
+#[test]
+fn a_session_that_was_gone_on_with_and_the_damaged_one_are_both_named_until_neither_has_the_secret() {
+    let (env, folder) = with_log();
+    damage(&folder, 6);
+    assert_eq!(env.run(&["log", "repair", KEY, "--new", "tea-2"]).code, 0);
+    let scrub = |key: &str| env.run_with(&["log", "scrub", key, "--text-from", "-"], b"after 3 minutes");
+
+    let damaged = scrub(KEY);
+    let hint = format!(
+        "; tea-2 goes on with what can be read of it: scrub that, and remove {} to be rid of the rest\n",
+        folder.display()
+    );
+    assert!(damaged.code == 1 && damaged.stderr.ends_with(&hint), "{}", damaged.stderr);
+    let named =
+        "tea-timer, which it continues, has that text: `herdbook log scrub tea-timer --text-from FILE`\n";
+    let first = scrub("tea-2");
+    assert!(first.code == 1 && first.stdout.ends_with(" in 1 event\n"), "{}", first.stdout);
+    assert_eq!(first.stderr, named);
+    assert_eq!(said(&scrub("tea-2")), (1, "tea-2 does not have that text\n", named));
+    fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(said(&scrub("tea-2")), (0, "tea-2 does not have that text\n", ""));
+    let mut left = Vec::new();
+    having(&env.path().join("state"), b"after 3 minutes", &mut left);
+    assert_eq!(left, Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_log_that_was_mended_after_another_went_on_from_it_names_that_one() {
+    let (env, folder) = with_log();
+    let whole = fs::read(folder.join(SEGMENT)).unwrap();
+    damage(&folder, 6);
+    assert_eq!(env.run(&["log", "repair", KEY, "--new", "tea-2"]).code, 0);
+    fs::write(folder.join(SEGMENT), whole).unwrap();
+    let scrub = |key: &str| env.run_with(&["log", "scrub", key, "--text-from", "-"], b"after 3 minutes");
+    let named = "tea-2, which continues it, has that text: `herdbook log scrub tea-2 --text-from FILE`\n";
+    let first = scrub(KEY);
+    assert_eq!((first.code, first.stderr.as_str()), (1, named));
+    assert_eq!((scrub("tea-2").code, scrub(KEY).code), (0, 0));
 }
 
 #[test]
