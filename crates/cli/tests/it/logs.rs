@@ -157,6 +157,21 @@ fn replay_names_wrong_envelopes_by_line() {
     assert!(
         wrong("user.message-created", "user.sighed").starts_with("error: line 2: type 'user.sighed' is not")
     );
+    // A line that cannot be read, a wrong number and an empty line are named once; the lines behind them are right.
+    let counted = "error: 1 fault in 8 lines\n";
+    for (from, to, why) in [
+        ("{\"v\":1,\"id\":\"01KDVDNA7T0000000000000030\"", "{", "is no JSON"),
+        ("\"seq\":3,", "\"seq\":30,", "'seq' is 30, must be 3"),
+        ("\"seq\":3,", "\"seq\":1,", "'seq' is 1, must be 3"),
+        ("\"seq\":3,", "", "'seq' is missing or has another type"),
+    ] {
+        let stderr = wrong(from, to);
+        assert!(stderr.starts_with(&format!("error: line 3: {why}")), "{stderr}");
+        assert!(stderr.contains(counted), "{why}: {stderr}");
+    }
+    let empty = log("replay", UNSEALED.replacen('\n', "\n\n", 1), &[]).stderr;
+    assert!(empty.starts_with("error: line 2: is no JSON object"), "{empty}");
+    assert!(empty.contains("error: 1 fault in 9 lines\n"), "{empty}");
     let end = UNSEALED.len();
     for cut in 2..12 {
         let ran = log("replay", &UNSEALED[..end - cut], &[]);

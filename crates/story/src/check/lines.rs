@@ -12,6 +12,7 @@ use crate::canonical::canonical;
 use crate::check::checker::Checker;
 use crate::check::rules::{Profile, Rule};
 use crate::line::LINE_VERSION;
+use crate::numbering::Numbering;
 use crate::upgrade::{UPGRADES, upgrade};
 
 /// The clock may go back so far without a word, in milliseconds.
@@ -21,10 +22,7 @@ const CLOCK_SLACK_MS: i64 = 5_000;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lines {
     pub count: u64,
-    /// The seq of the line before.
-    pub last_seq: u64,
-    /// What this line may be instead of the one behind `last_seq`, where the line before had a wrong number or none.
-    other_seq: Option<u64>,
+    pub seqs: Numbering,
     pub session_id: Option<String>,
     /// The id of this line.
     pub id: Option<String>,
@@ -39,16 +37,14 @@ impl Checker {
     /// can be told; nothing for a line that must not count.
     pub(super) fn look_at_line(&mut self, line: &str) -> Option<(EventType, Option<Event>)> {
         self.lines.count += 1;
-        self.found.seq = self.lines.last_seq.saturating_add(1);
+        self.found.seq = self.lines.seqs.due();
         let line = herdbook_events::replace_lone_surrogates(line);
         // What no step can read is named below, as a line of its own version.
         let line = upgrade(&line, UPGRADES).unwrap_or(Cow::Borrowed(&line));
         let members = match Members::read(&line) {
             Ok(members) => members,
             Err(error) => {
-                // It may be no line of the log at all, an empty one for instance.
-                self.lines.other_seq = Some(self.found.seq);
-                self.lines.last_seq = self.found.seq;
+                self.lines.seqs.skip();
                 self.found.add(Rule::E8, "", format!("the line is no JSON object: {error}"));
                 return None;
             }
@@ -82,23 +78,14 @@ impl Checker {
     }
 
     fn look_at_seq(&mut self, seq: Option<u64>) {
-        let expected = self.found.seq;
-        let other = self.lines.other_seq.take();
         let Some(seq) = seq else {
-            self.lines.last_seq = expected;
+            self.lines.seqs.skip();
             return self.found.add(Rule::E4, "seq", "is missing or no whole number");
         };
         self.found.seq = seq;
-        if seq == expected || other == Some(seq) {
-            self.lines.last_seq = seq;
-            return;
-        }
-        let hint = if seq == 0 { "; an import renumbers a log that starts at 0" } else { "" };
-        self.found.add(Rule::E4, "seq", format!("is {seq}, must be {expected}{hint}"));
-        if seq > expected {
-            // Either lines are missing, or this one alone has a wrong number.
-            self.lines.other_seq = Some(expected.saturating_add(1));
-            self.lines.last_seq = seq;
+        if let Err(due) = self.lines.seqs.take(seq) {
+            let hint = if seq == 0 { "; an import renumbers a log that starts at 0" } else { "" };
+            self.found.add(Rule::E4, "seq", format!("is {seq}, must be {due}{hint}"));
         }
     }
 

@@ -26,7 +26,7 @@ impl Checker {
     /// Looks at an event that is only live, at its place in the stream among the lines. Tests of a producer use it: what
     /// deltas say must be what the settled blocks say.
     pub fn push_ephemeral(&mut self, event: &str) -> Vec<Finding> {
-        self.found.seq = self.lines.last_seq;
+        self.found.seq = self.lines.seqs.last();
         self.look_at_ephemeral(event);
         std::mem::take(&mut self.found.findings)
     }

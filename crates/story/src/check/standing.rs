@@ -86,7 +86,7 @@ impl Checker {
             .collect();
         processes.sort_by_key(|process| process.seq);
         Standing {
-            last_seq: self.lines.last_seq,
+            last_seq: self.lines.seqs.last(),
             model: self.session.model.clone(),
             requests,
             permissions,

@@ -1,10 +1,12 @@
 //! How many events of each type there are, and whether their envelopes are right.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use herdbook_events::Ulid;
 use herdbook_events::catalog::{EventType, Members};
 use herdbook_log::{Damage, Head, LINE_VERSION};
+use herdbook_story::Numbering;
 
 use super::Args;
 use crate::commands::Context;
@@ -47,7 +49,7 @@ fn damage(printer: &mut Printer, found: Vec<Damage>, is_news: fn(&Damage) -> boo
 
 /// What was counted.
 struct Count {
-    last_seq: u64,
+    seqs: Numbering,
     /// The session id of the first line, as JSON text.
     session: Vec<u8>,
     /// How many there are of each type of the catalog, in its order.
@@ -59,7 +61,7 @@ struct Count {
 impl Count {
     fn new() -> Count {
         let known = [0; EventType::DURABLE.len()];
-        Count { last_seq: 0, session: Vec::new(), known, others: BTreeMap::new() }
+        Count { seqs: Numbering::default(), session: Vec::new(), known, others: BTreeMap::new() }
     }
 
     /// The types that were there, in the order of their names, and how many of each.
@@ -75,66 +77,42 @@ impl Count {
             is_whole(&line[head.payload..]) && memchr::memchr(b'\\', &line[head.session.clone()]).is_none()
         };
         let Some(head) = Head::read(line).filter(|head| is_ended && is_plain(head)) else {
-            return self.take_slowly(line);
+            let envelope = Envelope::read_slowly(line).inspect_err(|_| self.seqs.skip())?;
+            return self.look_at(&envelope);
         };
-        let name = |range| std::str::from_utf8(&line[range]).unwrap_or_default();
-        let (id, event_type) = (name(head.id), name(head.kind));
-        self.look_at(head.version, id, &line[head.session], head.seq, head.ts_ms > 0, event_type)
+        let name = |range| Cow::from(std::str::from_utf8(&line[range]).unwrap_or_default());
+        self.look_at(&Envelope {
+            version: head.version,
+            id: name(head.id),
+            session: Cow::from(&line[head.session]),
+            seq: head.seq,
+            is_dated: head.ts_ms > 0,
+            event_type: name(head.kind),
+        })
     }
 
-    /// Takes a line that is spelled in another way than ours.
-    fn take_slowly(&mut self, line: &[u8]) -> Result<(), String> {
-        let text = std::str::from_utf8(line).map_err(|error| format!("is no UTF-8: {error}"))?;
-        let text = herdbook_events::replace_lone_surrogates(text);
-        let members = Members::read(&text).map_err(|error| format!("is no JSON object: {error}"))?;
-        if let Some(repeated) = members.repeated().next() {
-            return Err(format!("'{repeated}' stands there twice"));
-        }
-        let missing = |member: &str| format!("'{member}' is missing or has another type");
-        let session = members.read_as::<String>("sessionId").ok_or_else(|| missing("sessionId"))?;
-        let id = members.read_as::<String>("id").ok_or_else(|| missing("id"))?;
-        let event_type = members.read_as::<String>("type").ok_or_else(|| missing("type"))?;
-        let version = members.read_as("v").ok_or_else(|| missing("v"))?;
-        let seq = members.read_as("seq").ok_or_else(|| missing("seq"))?;
-        let is_dated = members.read_as::<u64>("ts").is_some_and(|ts| ts > 0);
-        if !members.get("payload").is_some_and(|payload| payload.get().starts_with('{')) {
-            return Err("'payload' is missing or no object".to_owned());
-        }
-        let session = serde_json::to_vec(&session).map_err(|error| error.to_string())?;
-        self.look_at(version, &id, &session, seq, is_dated, &event_type)
-    }
-
-    fn look_at(
-        &mut self,
-        version: u64,
-        id: &str,
-        session: &[u8],
-        seq: u64,
-        is_dated: bool,
-        event_type: &str,
-    ) -> Result<(), String> {
+    fn look_at(&mut self, envelope: &Envelope<'_>) -> Result<(), String> {
+        let Envelope { version, id, session, seq, is_dated, event_type } = envelope;
         let durable = EventType::parse(event_type).and_then(|known| self.known.get_mut(known as usize));
         let is_durable = durable.is_some();
         match durable {
             Some(count) => *count += 1,
-            None => *self.others.entry(event_type.to_owned()).or_default() += 1,
+            None => *self.others.entry(event_type.to_string()).or_default() += 1,
         }
-        let expected = std::mem::replace(&mut self.last_seq, seq).saturating_add(1);
+        let numbered = self.seqs.take(*seq);
         if self.session.is_empty() {
             self.session = session.to_vec();
         }
-        if version != LINE_VERSION {
+        if *version != LINE_VERSION {
             return Err(format!("'v' is {version}, this build reads {LINE_VERSION}"));
         }
         if Ulid::parse(id).is_none() {
             return Err("'id' is no ULID".to_owned());
         }
-        if self.session != session {
+        if self.session != **session {
             return Err("'sessionId' is another one than that of the first line".to_owned());
         }
-        if seq != expected {
-            return Err(format!("'seq' is {seq}, must be {expected}"));
-        }
+        numbered.map_err(|due| format!("'seq' is {seq}, must be {due}"))?;
         if !is_dated {
             return Err("'ts' must be a positive whole number, Unix milliseconds".to_owned());
         }
@@ -142,6 +120,45 @@ impl Count {
             return Err(format!("type '{event_type}' is not in the catalog"));
         }
         Ok(())
+    }
+}
+
+/// What is looked at of a line.
+struct Envelope<'a> {
+    version: u64,
+    id: Cow<'a, str>,
+    /// As JSON text.
+    session: Cow<'a, [u8]>,
+    seq: u64,
+    is_dated: bool,
+    event_type: Cow<'a, str>,
+}
+
+impl Envelope<'_> {
+    /// Reads a line that is spelled in another way than ours.
+    fn read_slowly(line: &[u8]) -> Result<Envelope<'static>, String> {
+        let text = std::str::from_utf8(line).map_err(|error| format!("is no UTF-8: {error}"))?;
+        let text = herdbook_events::replace_lone_surrogates(text);
+        let members = Members::read(&text).map_err(|error| format!("is no JSON object: {error}"))?;
+        if let Some(repeated) = members.repeated().next() {
+            return Err(format!("'{repeated}' stands there twice"));
+        }
+        let missing = |member: &str| format!("'{member}' is missing or has another type");
+        let text = |member| members.read_as::<String>(member).ok_or_else(|| missing(member));
+        let number = |member| members.read_as::<u64>(member).ok_or_else(|| missing(member));
+        let session = text("sessionId")?;
+        let envelope = Envelope {
+            version: number("v")?,
+            id: text("id")?.into(),
+            session: serde_json::to_vec(&session).map_err(|error| error.to_string())?.into(),
+            seq: number("seq")?,
+            is_dated: members.read_as::<u64>("ts").is_some_and(|ts| ts > 0),
+            event_type: text("type")?.into(),
+        };
+        if !members.get("payload").is_some_and(|payload| payload.get().starts_with('{')) {
+            return Err("'payload' is missing or no object".to_owned());
+        }
+        Ok(envelope)
     }
 }
 
