@@ -10,6 +10,7 @@ pub mod check;
 pub mod history;
 mod items;
 pub mod line;
+mod plain;
 mod print;
 pub mod reference;
 pub mod resume;

@@ -8,7 +8,7 @@ use herdbook_events::Ulid;
 use herdbook_events::catalog::{Class, Durable, Event, EventType, Kind, Members, Shaped, faults};
 use serde_json::value::RawValue;
 
-use crate::canonical::canonical;
+use crate::canonical::canonical_text;
 use crate::check::checker::Checker;
 use crate::check::rules::{Profile, Rule};
 use crate::line::LINE_VERSION;
@@ -161,7 +161,11 @@ impl Checker {
     }
 
     /// Returns the canonical text of the payload, which must be an object.
-    fn payload(&mut self, members: &Members<'_>, event_type: Option<EventType>) -> Option<Box<RawValue>> {
+    fn payload<'a>(
+        &mut self,
+        members: &Members<'a>,
+        event_type: Option<EventType>,
+    ) -> Option<Cow<'a, RawValue>> {
         let payload = members.get("payload").filter(|payload| payload.get().starts_with('{'));
         let Some(payload) = payload else {
             if event_type.is_some() {
@@ -169,8 +173,9 @@ impl Checker {
             }
             return None;
         };
-        match canonical(payload.get()) {
-            Ok(text) => RawValue::from_string(text).ok(),
+        match canonical_text(payload.get()) {
+            Ok(Cow::Borrowed(_)) => Some(Cow::Borrowed(payload)),
+            Ok(Cow::Owned(text)) => RawValue::from_string(text).ok().map(Cow::Owned),
             Err(error) => {
                 self.found.add(Rule::E8, "payload", error.to_string());
                 None
