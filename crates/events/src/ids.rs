@@ -74,6 +74,16 @@ impl Ulid {
         is_right.then_some(Ulid(value))
     }
 
+    /// Makes a ULID of its 128 bits.
+    pub fn from_bits(bits: u128) -> Ulid {
+        Ulid(bits)
+    }
+
+    /// Returns its 128 bits, which sort as it does.
+    pub fn to_bits(self) -> u128 {
+        self.0
+    }
+
     /// Returns the time part in Unix milliseconds.
     pub fn time_ms(self) -> u64 {
         (self.0 >> 80) as u64

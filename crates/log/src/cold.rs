@@ -14,10 +14,11 @@ use zstd::zstd_safe::CParameter;
 
 use crate::damage::Damage;
 use crate::lock::{self, Lock, LockError, LockOwner};
+use crate::memo::MEMO;
 use crate::packed::{FRAME_BYTES, Packed};
 use crate::reader::Reader;
 use crate::segment::{SegmentName, segments_of};
-use crate::storage::{Folder, LogFile, Storage, read_full};
+use crate::storage::{Folder, LogFile, Storage, read_full, remove_if_there};
 use crate::whole::Whole;
 
 /// How hard is tried: zstd's own default.
@@ -117,6 +118,8 @@ pub fn compress_in(storage: &Arc<dyn Storage>) -> Result<Compressed, ClosedLogEr
     }
     check(storage)?;
     let storage = &**storage;
+    // It would not count any more.
+    remove_if_there(storage, MEMO)?;
     for segment in plain {
         let file = storage.open(&segment.file_name(), false)?;
         let length = file.length()?;

@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use crate::cold::{ClosedLogError, folder_of, open_segment, take_lock};
+use crate::memo::MEMO;
 use crate::rewrite::{Change, Rewritten, rewrite_noted};
 use crate::segment::segments_of;
 use crate::source::{LineSource, Next};
@@ -25,7 +26,7 @@ pub struct Scrubbed {
 }
 
 /// Changes lines of a closed log, and the bytes that were cut off it or kept of damaged segments, and notes that in
-/// `scrubbed.json` beside them before the first line is changed. The log's LOCK is held meanwhile.
+/// `scrubbed.json` beside them before the first line is changed. What a writer remembers of the log is forgotten. The log's LOCK is held meanwhile.
 ///
 /// # Errors
 /// Somebody writes to it, it is damaged, or the system refuses. What was changed already stays so; do it again.
@@ -39,6 +40,7 @@ pub fn scrub(
     let storage = folder_of(folder);
     let in_folder = |error: ClosedLogError| error.in_folder(folder);
     let mut note = || whole::replace(&*storage, NOTE, format!("{{\"scrubbedAt\":{now_ms}}}\n").as_bytes());
+    remove_if_there(&*storage, MEMO).map_err(|source| in_folder(source.into()))?;
     let lines = rewrite_noted(&storage, change, &mut note).map_err(in_folder)?;
     remove_copies(&*storage).map_err(|source| in_folder(source.into()))?;
     let kept = scrub_kept(&*storage, change_bytes).map_err(|source| in_folder(source.into()))?;

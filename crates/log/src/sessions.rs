@@ -144,7 +144,16 @@ impl Sessions {
         let next_seq = opened.last_seq + 1;
         let found_seq = opened.last_seq;
         Ok((
-            SessionLog { folder, storage, store, next_seq, found_seq, ids: None, early_ids: Vec::new() },
+            SessionLog {
+                folder,
+                storage,
+                store,
+                next_seq,
+                found_seq,
+                last_id: None,
+                ids: None,
+                early_ids: Vec::new(),
+            },
             opened,
         ))
     }
@@ -202,7 +211,9 @@ pub struct SessionLog {
     next_seq: u64,
     /// The last seq that was there when it was opened.
     found_seq: u64,
-    /// The seq of each id; read when the first record with an id of its own comes.
+    /// The highest id, where that was told.
+    last_id: Option<String>,
+    /// The seq of each id; read when the first record comes that may be there already.
     ids: Option<HashMap<u128, u64>>,
     /// Of records that were appended before that, and may not be in the file when it is read.
     early_ids: Vec<(u128, u64)>,
@@ -217,6 +228,12 @@ impl SessionLog {
     /// The last seq that was given.
     pub fn last_seq(&self) -> u64 {
         self.next_seq - 1
+    }
+
+    /// Says which id is the highest, as text: who has just read the log knows. Records with an id above it are new, so that
+    /// the log need not be read for them.
+    pub fn ids_end_at(&mut self, last_id: String) {
+        self.last_id = Some(last_id);
     }
 
     /// Tells how its store is doing.
@@ -236,7 +253,8 @@ impl SessionLog {
         let mut given: HashMap<&str, usize> = HashMap::new();
         let mut reader = None;
         for (index, record) in records.iter().enumerate() {
-            if let Some(seq) = self.ids()?.get(&key_of(&record.id)).copied() {
+            let is_new = self.last_id.as_ref().is_some_and(|last| record.id > *last);
+            if !is_new && let Some(seq) = self.ids()?.get(&key_of(&record.id)).copied() {
                 self.same(&mut reader, index, record, seq)?;
                 placed.duplicates.push(index);
                 placed.seqs.push(seq);
@@ -277,6 +295,9 @@ impl SessionLog {
                 None => self.early_ids.push(id),
             }
             self.next_seq += 1;
+            if self.last_id.as_ref().is_some_and(|last| record.id > *last) {
+                self.last_id = Some(record.id.clone());
+            }
         }
         self.store.append_at(Some(first_seq), records, durability, reply);
     }
@@ -344,44 +365,4 @@ fn key_of(id: &str) -> u128 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn record(id: &str, n: u64) -> NewRecord {
-        let payload = format!(r#"{{"n":{n}}}"#);
-        NewRecord { id: id.to_owned(), ts_ms: 5, kind: "note".to_owned(), payload }
-    }
-
-    fn append(log: &mut SessionLog, records: Vec<NewRecord>) -> Ack {
-        let (sender, receiver) = std::sync::mpsc::channel();
-        log.append(records, Durability::Synced, move |answer| drop(sender.send(answer)));
-        receiver.recv().unwrap().unwrap()
-    }
-
-    #[test]
-    fn an_append_sent_again_is_told_its_places() {
-        let state = tempfile::tempdir().unwrap();
-        let sessions = Sessions::new(state.path());
-        let (mut log, opened) = sessions.open("s-1", Options::of_session(1)).unwrap();
-        assert_eq!(opened.last_seq, 0);
-        let both = [record("A", 1), record("B", 2)];
-        assert_eq!(log.place(&both, Expected::After(0)).unwrap().seqs, [1, 2]);
-        append(&mut log, both.to_vec());
-        let again = log.place(&both, Expected::After(0)).unwrap();
-        assert_eq!((again.seqs, again.duplicates, again.last_seq), (vec![1, 2], vec![0, 1], 2));
-        // A part that is there and a part that is new.
-        let more = [record("B", 2), record("C", 3)];
-        let placed = log.place(&more, Expected::After(1)).unwrap();
-        assert_eq!((placed.seqs, placed.duplicates), (vec![2, 3], vec![0]));
-        assert_eq!(log.place(&more[1..], Expected::After(1)), Err(Misplaced::WrongSeq { last_seq: 2 }));
-        let other = Misplaced::OtherContent { index: 0, id: "A".to_owned(), seq: 1 };
-        assert_eq!(log.place(&[record("A", 9)], Expected::Any), Err(other));
-    }
-
-    #[test]
-    fn a_folder_is_named_by_the_hash_of_its_key() {
-        // printf s-1 | sha256sum
-        let folder = Sessions::new(Path::new("/state")).folder("s-1");
-        assert_eq!(folder, Path::new("/state/sessions/6a840baf5d8c3ff2"));
-    }
-}
+mod tests;

@@ -293,9 +293,12 @@ impl LogFile for RealFile {
 
     fn give_back(&self) -> io::Result<()> {
         let found = self.file.metadata()?;
-        // A cut makes the file look written to: only where there is something to give back.
-        let is_more = found.blocks() * 512 > found.len() + MAP_BYTES;
-        if is_more { self.file.set_len(found.len()) } else { Ok(()) }
+        if found.blocks() * 512 <= found.len() + MAP_BYTES {
+            return Ok(());
+        }
+        self.file.set_len(found.len())?;
+        // No byte of it is another one: it was written to when it was.
+        self.file.set_modified(found.modified()?)
     }
 
     fn modified(&self) -> Option<SystemTime> {

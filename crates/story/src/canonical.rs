@@ -3,11 +3,14 @@
 //! Integers keep their digits, and numbers that a double cannot hold keep their spelling. U+0085, U+2028 and U+2029 are
 //! escaped, since some readers split lines on them. A lone surrogate becomes U+FFFD; of repeated keys the last counts.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use herdbook_events::catalog::Members;
 use herdbook_events::replace_lone_surrogates;
 use serde_json::value::RawValue;
+
+use crate::plain::is_certainly_canonical;
 
 /// How deep values may nest.
 pub const MAX_DEPTH: usize = 128;
@@ -25,6 +28,19 @@ pub enum NotCanonical {
 
 /// Returns the canonical text of a JSON value. Equal values have equal texts, and the text of a canonical text is itself.
 pub fn canonical(json: &str) -> Result<String, NotCanonical> {
+    canonical_text(json).map(Cow::into_owned)
+}
+
+/// The same, without a copy of a text that is canonical already.
+pub(crate) fn canonical_text(json: &str) -> Result<Cow<'_, str>, NotCanonical> {
+    if is_certainly_canonical(json) {
+        return Ok(Cow::Borrowed(json));
+    }
+    written_anew(json).map(Cow::Owned)
+}
+
+/// The same, for any text.
+fn written_anew(json: &str) -> Result<String, NotCanonical> {
     let json = replace_lone_surrogates(json);
     let text = json.trim_matches([' ', '\t', '\n', '\r']);
     // An object or array is read as a whole before anything of it is written.
@@ -56,7 +72,7 @@ pub(crate) fn write_text(text: &str, out: &mut String) {
 
 /// The first bytes of characters that are escaped, and of some that are not; a table, because nearly all bytes of a log
 /// stand inside strings.
-static MAY_BE_ESCAPED: [bool; 256] = {
+pub(crate) static MAY_BE_ESCAPED: [bool; 256] = {
     let mut table = [false; 256];
     let mut control = 0;
     while control < 0x20 {
@@ -176,10 +192,43 @@ fn decimal(text: &str) -> Option<(bool, String, i64)> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
+    /// Both ways to it must lead to the same text.
     fn text(json: &str) -> String {
-        canonical(json).unwrap()
+        let text = canonical(json).unwrap();
+        assert_eq!(written_anew(json).unwrap(), text);
+        assert_eq!(canonical(&text).unwrap(), text);
+        text
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_taken_for_canonical_that_is_not(
+            parts in prop::collection::vec(
+                prop_oneof![
+                    "[\\[\\]{},:\"]", "[-0-9.eE]{1,3}", "true|false|null", "\"[ab]?\":", "\"[ -~]{0,3}\"", r"\\.",
+                    r"\\u00[0-2][0-9a-f]", "\"[\u{80}-\u{90}\u{2020}-\u{2030}\u{0}-\u{20}]{0,2}\"", "[ \n]",
+                ],
+                0..12,
+            ),
+        ) {
+            let text = parts.concat();
+            let sure = is_certainly_canonical(&text);
+            let slow = written_anew(&text).ok();
+            prop_assert!(!sure || slow.as_deref() == Some(&text), "{text}: {slow:?}");
+        }
+
+        #[test]
+        fn a_nested_value_is_not_either(
+            value in r#"(\{"a":)?(\[|\{"b":)?(-?[0-9]{1,2}(\.5)?|"[a\\/n\u{85}é]{0,2}"|null|\{\})(,"?[abc]"?(:1)?)?(\]|\})?\}?"#,
+        ) {
+            let sure = is_certainly_canonical(&value);
+            let slow = written_anew(&value).ok();
+            prop_assert!(!sure || slow.as_deref() == Some(&value), "{value}: {slow:?}");
+        }
     }
 
     #[test]

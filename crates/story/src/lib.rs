@@ -11,6 +11,7 @@ pub mod history;
 mod items;
 pub mod line;
 pub mod numbering;
+mod plain;
 mod print;
 pub mod reference;
 pub mod resume;

@@ -1,8 +1,10 @@
 //! Whether the lines of a log are numbered one after the other.
 
+use serde::{Deserialize, Serialize};
+
 /// Holds the seq of each line against those before, so that a wrong one is named once: the line behind it may go on from
 /// that number, or from the place where the wrong one stands.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Numbering {
     last: u64,
     /// What the next line may be instead of the one behind `last`.

@@ -10,13 +10,14 @@ use herdbook_api::events::Breach;
 use herdbook_events::catalog::EventType;
 use herdbook_events::{Ulid, UlidGenerator};
 use herdbook_log::{
-    Ack, AppendError, Durability, Expected, Misplaced, NewRecord, OpenError, Options, Placed, Reader,
-    SessionLog, Sessions, unsealed,
+    Ack, AppendError, Durability, Expected, Misplaced, NewRecord, OpenError, Options, Placed, SessionLog,
+    Sessions, unsealed,
 };
 use herdbook_story::check::{Checker, Finding, Level, Options as Rules};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::asked::{Asked, Event};
+use super::known;
 use super::refused::Refused;
 use super::told::Told;
 use crate::settings::Policy;
@@ -31,6 +32,8 @@ pub(crate) struct Live {
     /// The same, one step ahead: a refused append spoils it, and then it is copied anew.
     trial: Checker,
     ids: UlidGenerator,
+    /// Up to which seq what the checker knows lies beside the log, 0 where it does not.
+    remembered_seq: u64,
     /// An append failed, so places that were given may be free again.
     failed: Arc<AtomicBool>,
     told: Told,
@@ -53,7 +56,7 @@ pub(crate) struct Begun {
 }
 
 impl Live {
-    /// Opens a log, and reads it for the checker.
+    /// Opens a log, and reads it for the checker unless that lies beside it.
     pub(crate) fn open(
         sessions: &Sessions,
         key: &str,
@@ -63,32 +66,25 @@ impl Live {
     ) -> Result<Live, Refused> {
         let begun = Instant::now();
         let options = policy.options(Options::of_session(now_ms));
-        let (log, opened) = sessions.open(key, options).map_err(|error| not_opened(key, &error))?;
-        let mut checker = Checker::new(Rules::native());
-        let mut last: Option<Ulid> = None;
-        let mut read = Ok(0);
-        for line in Reader::open(log.folder()) {
-            if read.is_err() {
-                break;
+        let (mut log, opened) = sessions.open(key, options).map_err(|error| not_opened(key, &error))?;
+        let (checker, remembered_seq) = match known::checker(key, &log) {
+            Ok(known) => known,
+            Err(refused) => {
+                log.close();
+                return Err(refused);
             }
-            read = line.map_err(|damage| damaged(key, &damage)).map(|line| {
-                checker.push(&line.raw);
-                last = last.max(Ulid::parse(&line.id));
-                line.seq
-            });
+        };
+        let last = checker.highest_id();
+        if let Some(last) = last {
+            log.ids_end_at(last.to_string());
         }
-        let seq = read.inspect_err(|_| drop(log.close()))?;
-        if seq != log.last_seq() {
-            log.close();
-            let words = format!("the log of session '{key}' could be read up to seq {seq} only; try again");
-            return Err(Refused::Away(words));
-        }
-        told.begins_at(seq);
+        told.begins_at(log.last_seq());
         Ok(Live {
             log,
             trial: checker.clone(),
             checker,
             ids: UlidGenerator::new(seed, last),
+            remembered_seq,
             failed: Arc::default(),
             told,
             used: Instant::now(),
@@ -178,8 +174,15 @@ impl Live {
         self.failed.store(true, Ordering::Release);
     }
 
-    /// Writes and syncs the rest. It takes as long as the disk does.
-    pub(crate) fn close(self) {
+    /// Writes and syncs the rest, and keeps what the checker knows. It takes as long as the disk does.
+    pub(crate) fn close(mut self) {
+        let last_seq = self.log.last_seq();
+        if known::is_worth_keeping(last_seq) && self.remembered_seq != last_seq {
+            self.flush();
+            if self.log.health().written_seq == last_seq && !self.is_spent() {
+                known::keep(&self.log, &self.checker);
+            }
+        }
         let health = self.log.close();
         self.told.is_closed(health.synced_seq == health.written_seq);
     }
@@ -299,7 +302,7 @@ pub(crate) fn quoted(text: &str) -> String {
     serde_json::to_string(text).unwrap_or_default()
 }
 
-fn damaged(key: &str, damage: &dyn Display) -> Refused {
+pub(super) fn damaged(key: &str, damage: &dyn Display) -> Refused {
     Refused::Unusable(format!(
         "the log of session '{key}' is damaged: {damage}; it can be read, and `herdbook log repair` mends it"
     ))

@@ -8,6 +8,7 @@
 
 mod asked;
 mod entry;
+mod known;
 mod live;
 mod logs;
 mod pages;

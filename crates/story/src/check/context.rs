@@ -1,13 +1,13 @@
 //! Pruning and compaction: rules C1 to C4.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-
 use herdbook_events::catalog::{ContextCompacted, ContextPruned, CutTrigger};
+use serde::{Deserialize, Serialize};
 
 use crate::check::checker::Checker;
 use crate::check::rules::Rule;
+use crate::check::state::digest;
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Context {
     /// The model of a compaction request that completed since the last cut.
     pub summary: Option<String>,
@@ -18,9 +18,7 @@ pub(super) struct Context {
 
 impl Checker {
     pub(super) fn context_pruned(&mut self, event: &ContextPruned) {
-        let mut hasher = DefaultHasher::new();
-        event.placeholder.hash(&mut hasher);
-        let digest = hasher.finish();
+        let digest = digest(&event.placeholder);
         for id in &event.tool_use_ids.0 {
             match self.tools.ended.get_mut(id.as_str()) {
                 None => self.found.add(Rule::C1, "toolUseIds", format!("tool use {id} has not ended")),

@@ -2,15 +2,16 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use herdbook_events::Ulid;
 use herdbook_events::catalog::{Class, Durable, Event, EventType, Kind, Members, Shaped, faults};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::canonical::canonical;
+use crate::canonical::canonical_text;
 use crate::check::checker::Checker;
 use crate::check::rules::{Profile, Rule};
+use crate::check::state::{Digest, digest};
 use crate::line::LINE_VERSION;
 use crate::numbering::Numbering;
 use crate::upgrade::{UPGRADES, upgrade};
@@ -19,7 +20,7 @@ use crate::upgrade::{UPGRADES, upgrade};
 const CLOCK_SLACK_MS: i64 = 5_000;
 
 /// What is remembered of all lines.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Lines {
     pub count: u64,
     pub seqs: Numbering,
@@ -27,9 +28,17 @@ pub(super) struct Lines {
     /// The id of this line.
     pub id: Option<String>,
     /// A digest of what stands under each id.
-    contents: HashMap<Ulid, u64>,
-    last_id: Option<Ulid>,
+    contents: HashMap<u128, Digest>,
+    /// The highest id that was made here.
+    last_id: Option<u128>,
     last_ts: Option<i64>,
+}
+
+impl Lines {
+    /// The highest id of all lines.
+    pub fn highest_id(&self) -> Option<Ulid> {
+        self.contents.keys().max().copied().map(Ulid::from_bits)
+    }
 }
 
 impl Checker {
@@ -151,7 +160,11 @@ impl Checker {
     }
 
     /// Returns the canonical text of the payload, which must be an object.
-    fn payload(&mut self, members: &Members<'_>, event_type: Option<EventType>) -> Option<Box<RawValue>> {
+    fn payload<'a>(
+        &mut self,
+        members: &Members<'a>,
+        event_type: Option<EventType>,
+    ) -> Option<Cow<'a, RawValue>> {
         let payload = members.get("payload").filter(|payload| payload.get().starts_with('{'));
         let Some(payload) = payload else {
             if event_type.is_some() {
@@ -159,8 +172,9 @@ impl Checker {
             }
             return None;
         };
-        match canonical(payload.get()) {
-            Ok(text) => RawValue::from_string(text).ok(),
+        match canonical_text(payload.get()) {
+            Ok(Cow::Borrowed(_)) => Some(Cow::Borrowed(payload)),
+            Ok(Cow::Owned(text)) => RawValue::from_string(text).ok().map(Cow::Owned),
             Err(error) => {
                 self.found.add(Rule::E8, "payload", error.to_string());
                 None
@@ -182,14 +196,12 @@ impl Checker {
     /// Returns false for a line that stands there already: it counts once.
     fn look_at_id(&mut self, id: Option<String>, members: &Members<'_>, payload: Option<&RawValue>) -> bool {
         self.lines.id.clone_from(&id);
-        let Some(id) = id.as_deref().and_then(Ulid::parse) else {
+        let Some(id) = id.as_deref().and_then(Ulid::parse).map(Ulid::to_bits) else {
             self.found.add(Rule::E2, "id", "must be a ULID: 26 characters, the first 0 to 7");
             return true;
         };
-        let mut hasher = DefaultHasher::new();
         let payload = payload.or(members.get("payload"));
-        (members.get("type").map(RawValue::get), payload.map(RawValue::get)).hash(&mut hasher);
-        let content = hasher.finish();
+        let content = digest((members.get("type").map(RawValue::get), payload.map(RawValue::get)));
         match self.lines.contents.insert(id, content) {
             Some(earlier) if earlier == content => {
                 self.found.add(Rule::E2, "id", "duplicate: an earlier line has this id and says the same");

@@ -6,6 +6,7 @@ use herdbook_events::catalog::{
     Class, Event, EventType, Members, ModelTextBlockCompleted, ModelThinkingBlockCompleted, ToolRequested,
     faults,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::canonical::canonical;
 use crate::check::checker::Checker;
@@ -14,7 +15,7 @@ use crate::check::rules::Rule;
 use crate::line::read_event;
 
 /// What streams said of blocks that have not settled.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Live {
     /// By request, block, and whether it is thinking.
     texts: HashMap<(String, u64, bool), String>,

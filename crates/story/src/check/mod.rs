@@ -13,6 +13,7 @@ mod phase;
 mod rules;
 mod session;
 mod standing;
+mod state;
 mod task;
 mod tool;
 mod user;

@@ -6,11 +6,12 @@ use herdbook_events::catalog::{
     ModelErrorKind, ModelRequestFailed, ModelRequestStarted, ModelResponseCompleted, ModelTextBlockCompleted,
     ModelThinkingBlockCompleted, Purpose, StopReason,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::check::checker::Checker;
 use crate::check::rules::Rule;
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Model {
     pub open: BTreeMap<String, OpenRequest>,
     known: HashSet<String>,
@@ -26,7 +27,7 @@ pub(super) struct Model {
     pub last_failed: Option<Purpose>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct OpenRequest {
     pub seq: u64,
     purpose: Purpose,
@@ -41,7 +42,7 @@ pub(super) struct OpenRequest {
 }
 
 /// Where a request and the results of its tool uses stand.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Batch {
     pub start: u64,
     pub close: Option<u64>,

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, HashSet};
 
 use herdbook_events::catalog::{PermissionDenied, PermissionGranted, PermissionRequested};
+use serde::{Deserialize, Serialize};
 
 use crate::check::checker::Checker;
 use crate::check::rules::Rule;
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Permissions {
     /// Requests without an answer: the tool use and the seq.
     pub open: BTreeMap<String, (String, u64)>,

@@ -5,11 +5,12 @@ use std::collections::HashSet;
 use herdbook_events::catalog::{
     ApprovedBy, Phase, PhaseApproved, PhaseArtifact, PhaseEntered, PhaseRejected, PhaseVia,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::check::checker::Checker;
 use crate::check::rules::Rule;
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Phases {
     has_begun: bool,
     pub phase: Option<Phase>,
@@ -23,7 +24,7 @@ pub(super) struct Phases {
     is_unlocked: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Decided {
     Open,
     Approved,

@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use herdbook_events::catalog::{
     BaselineMoment, BaselineRecorded, ModelChanged, SessionResumed, SessionStarted,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::check::checker::Checker;
 use crate::check::rules::Rule;
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Session {
     is_started: bool,
     pub model: Option<String>,

@@ -1,11 +1,12 @@
 //! Verification and tasks: rules V1 to V5.
 
 use herdbook_events::catalog::{Purpose, StopReason, TaskCompleted, TaskVerificationRequested, VerifyResult};
+use serde::{Deserialize, Serialize};
 
 use crate::check::checker::Checker;
 use crate::check::rules::Rule;
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Tasks {
     /// How often the open task was asked to verify; nothing between tasks.
     rounds: Option<u64>,

@@ -6,15 +6,17 @@ use herdbook_events::catalog::{
     ApprovedVia, CancelReason, GrantScope, Phase, ToolApproved, ToolCancelled, ToolCompleted, ToolErrorKind,
     ToolFailed, ToolRequested, ToolStarted,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::check::checker::Checker;
 use crate::check::rules::Rule;
+use crate::check::state::Digest;
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Tools {
     pub open: BTreeMap<String, Tool>,
     /// Tool uses that ended, with a digest of the text that pruning put in their place.
-    pub ended: HashMap<Box<str>, Option<u64>>,
+    pub ended: HashMap<Box<str>, Option<Digest>>,
     /// Where each of those began and ended, for cuts.
     pub spans: Vec<(u64, u64)>,
     /// The line that ended a tool use last since the last request: the end of its batch.
@@ -25,7 +27,7 @@ pub(super) struct Tools {
     pub shutdown: u64,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Tool {
     pub seq: u64,
     pub name: String,

@@ -5,11 +5,12 @@ use std::collections::{BTreeSet, HashSet};
 use herdbook_events::catalog::{
     EventType, Seam, UserInterrupted, UserMessageCreated, UserSteeringInjected, UserSteeringQueued,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::check::checker::Checker;
 use crate::check::rules::Rule;
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct User {
     /// Ids of texts that wait for a seam.
     queued: HashSet<String>,

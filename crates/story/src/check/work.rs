@@ -6,11 +6,12 @@ use herdbook_events::catalog::{
     ExitCause, FileModified, FileRead, MemoryWritten, Phase, ProcessExited, ProcessStarted, SubtaskCompleted,
     SubtaskCreated, SubtaskOutcome,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::check::checker::Checker;
 use crate::check::rules::Rule;
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Work {
     /// Paths of `file.modified`.
     pub modified: HashSet<String>,
@@ -21,7 +22,7 @@ pub(super) struct Work {
     known_children: HashSet<String>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Process {
     pub seq: u64,
     pub pid: u64,

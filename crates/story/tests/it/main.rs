@@ -17,6 +17,8 @@ mod rules;
 #[cfg(test)]
 mod shared;
 #[cfg(test)]
+mod state;
+#[cfg(test)]
 mod tell;
 #[cfg(test)]
 mod upgrade;
