@@ -93,7 +93,7 @@ impl Checker {
         };
         self.found.seq = seq;
         if let Err(due) = self.lines.seqs.take(seq) {
-            let hint = if seq == 0 { "; an import renumbers a log that starts at 0" } else { "" };
+            let hint = if (seq, due) == (0, 1) { "; an import renumbers a log that starts at 0" } else { "" };
             self.found.add(Rule::E4, "seq", format!("is {seq}, must be {due}{hint}"));
         }
     }

@@ -113,7 +113,7 @@ fn a_wrong_number_is_named_once_and_the_log_goes_on() {
         findings(&lines, sealed())
     };
     // Places that are counted by the wrong number may be off, too (C2); the line behind it is in order again.
-    for wrong in ["9999", "18446744073709551615", "3"] {
+    for wrong in ["9999", "18446744073709551615", "3", "0"] {
         let found = numbers(wrong);
         assert_eq!(found[0], format!("seq {wrong}: error E4: seq: is {wrong}, must be 7"));
         assert_eq!(found.iter().filter(|finding| finding.contains("E4")).count(), 1);
