@@ -80,6 +80,12 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
 
 #[cfg(test)]
 mod tests {
+    use axum::body::Bytes;
+    use axum::http::Response;
+    use http_body_util::channel::Channel;
+    use hyper::server::conn::http1;
+    use hyper::service::service_fn;
+    use hyper_util::rt::TokioIo;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
     use tokio::time::Instant;
 
@@ -108,5 +114,25 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         assert_eq!(begun.elapsed().as_secs(), 590 + 3600 + 60);
         drop(theirs);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_answer_of_a_reader_that_does_not_read_is_given_up() {
+        let (ours, mut theirs) = duplex(64);
+        theirs.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+        let (mut sender, body) = Channel::<Bytes>::new(4);
+        let body = std::cell::Cell::new(Some(body));
+        let answer = service_fn(|_| {
+            let answer = body.take().map(Response::new);
+            std::future::ready(answer.ok_or("asked twice"))
+        });
+        let begun = Instant::now();
+        let served =
+            http1::Builder::new().serve_connection(TokioIo::new(Patient::new(ours, PATIENCE)), answer);
+        let told = async { while sender.send_data(Bytes::from_static(&[b'x'; 1024])).await.is_ok() {} };
+        // The one ends with an error, and then who tells learns that there is nobody.
+        let (served, ()) = tokio::join!(served, told);
+        assert!(served.is_err());
+        assert_eq!(begun.elapsed().as_secs(), PATIENCE.as_secs());
     }
 }
