@@ -5,6 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
+use std::time::{Duration, UNIX_EPOCH};
 
 use herdbook_log::{Durability, Reader, Sessions};
 use rustix::fs::{FallocateFlags, fallocate};
@@ -127,8 +128,12 @@ fn an_open_session_has_room_of_its_own_on_a_disk_that_others_fill_and_gives_it_b
         let file = File::options().append(true).open(&segment).unwrap();
         fallocate(&file, FallocateFlags::KEEP_SIZE, length, 1 << 20).unwrap();
         assert!(reserved_kib(&segment) >= 1020);
+        // What is known of the log by the time of its files stays known.
+        let written = UNIX_EPOCH + Duration::from_secs(1_767_225_600);
+        file.set_modified(written).unwrap();
         let log = open(&sessions, "s-1");
         assert_eq!((log.last_seq(), reserved_kib(&segment)), (900, 0));
+        assert_eq!(fs::metadata(&segment).unwrap().modified().unwrap(), written);
         log.close();
         assert_eq!(seqs(&read_all(&mut Reader::open(log.folder())).0), (1..=900).collect::<Vec<_>>());
     });
