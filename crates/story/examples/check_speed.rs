@@ -27,4 +27,10 @@ fn main() {
     let copy = checker.clone();
     println!("a copy of the checker: {:.2?}", begun.elapsed());
     drop(copy);
+    let begun = Instant::now();
+    let state = checker.state().unwrap();
+    println!("its state: {} bytes, written in {:.2?}", state.len(), begun.elapsed());
+    let begun = Instant::now();
+    assert!(Checker::restore(Options::native(), &state).is_some());
+    println!("read again in {:.2?}", begun.elapsed());
 }

@@ -178,7 +178,10 @@ impl Live {
     pub(crate) fn close(mut self) {
         let last_seq = self.log.last_seq();
         if known::is_worth_keeping(last_seq) && self.remembered_seq != last_seq {
-            self.flush();
+            // What is on its way is waited for, but no disk that fails.
+            if self.log.health().written_seq < last_seq && !self.is_spent() {
+                self.flush();
+            }
             if self.log.health().written_seq == last_seq && !self.is_spent() {
                 known::keep(&self.log, &self.checker);
             }

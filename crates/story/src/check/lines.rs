@@ -28,6 +28,7 @@ pub(super) struct Lines {
     /// The id of this line.
     pub id: Option<String>,
     /// A digest of what stands under each id.
+    #[serde(with = "crate::check::state::packed")]
     contents: HashMap<u128, Digest>,
     /// The highest id that was made here.
     last_id: Option<u128>,

@@ -137,5 +137,5 @@ fn its_bytes_are_those_of_its_format() {
         log.lines().for_each(|line| drop(checker.push(line)));
         checker.state().unwrap().len()
     });
-    assert_eq!(lengths, [1722, 1884]);
+    assert_eq!(lengths, [1613, 1769]);
 }
