@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -120,7 +121,7 @@ impl Server {
         drop(place);
     }
 
-    async fn http(self, stream: impl AsyncRead + AsyncWrite + Unpin, guard: Guard, peer: Peer) {
+    async fn http(self, stream: impl AsyncRead + AsyncWrite + AsFd + Unpin, guard: Guard, peer: Peer) {
         let Server { router, mut stop, alive, .. } = self;
         let service = service_fn(move |mut request: Request<Incoming>| {
             let answered = guard.check(&request);
@@ -141,7 +142,7 @@ impl Server {
             .max_headers(HEADERS)
             .keep_alive(true)
             .half_close(true);
-        let stream = TokioIo::new(Patient::new(stream, TAKE_TIME));
+        let stream = TokioIo::new(Patient::over(stream, TAKE_TIME));
         let connection = builder.serve_connection(stream, service);
         let mut connection = std::pin::pin!(connection);
         tokio::select! {
