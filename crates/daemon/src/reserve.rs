@@ -46,11 +46,13 @@ impl Reserve {
     }
 
     /// For a daemon that stops: gives the room to what is to be written yet, if something waits for room, or there is
-    /// less than that on the disk.
-    pub(crate) fn open_up(&self, is_waited_for: bool) {
-        if is_waited_for || self.free().is_ok_and(|free| free < BYTES) {
+    /// less than that on the disk. True where it did.
+    pub(crate) fn open_up(&self, is_waited_for: bool) -> bool {
+        let is_full = is_waited_for || self.free().is_ok_and(|free| free < BYTES);
+        if is_full {
             self.let_go();
         }
+        is_full
     }
 
     fn let_go(&self) {
@@ -79,9 +81,9 @@ mod tests {
         };
         assert_eq!((found.mode() & 0o777, found.len()), (0o600, 16 << 20));
         assert!(found.blocks() * 512 >= 16 << 20);
-        reserve.open_up(false);
+        assert!(!reserve.open_up(false));
         assert!(path.exists());
-        reserve.open_up(true);
+        assert!(reserve.open_up(true));
         assert!(!path.exists());
         // Half a file of a start that was killed is filled.
         fs::write(&path, b"half").unwrap();

@@ -256,14 +256,14 @@ async fn serve(
     }
     manager.tell("STOPPING=1\nSTATUS=writing down what is in flight");
     (config.notice)(&Notice::Stopping);
-    reserve.open_up(journal.health().error.is_some() || !logs.troubles().is_empty());
+    let is_roomy = !reserve.open_up(journal.health().error.is_some() || logs.waits_for_disk());
     // Hooks use the spool from here on.
     for file in &sockets {
         file.remove();
     }
     let finished = async { tokio::join!(all_over.recv(), detector) };
     drop(timeout(FINISH_TIME, finished).await);
-    drop(timeout(CLOSE_TIME, logs.close()).await);
+    drop(timeout(CLOSE_TIME, logs.close(is_roomy)).await);
     drop(timeout(CLOSE_TIME, core.stop()).await);
     Ok(())
 }

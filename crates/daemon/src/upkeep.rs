@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(appends.await.unwrap().last_seq, 2);
 
         // And it takes the turn: while somebody else has it, the session is left alone.
-        logs.close().await;
+        logs.close(true).await;
         let rules = Retention { journal_payload_days: 0, session_days: 0, compress_after_days: 14 };
         let mut keeper = Keeper::beside(Arc::clone(&logs));
         let mut round = || keeper.round(state.path(), rules, u64::MAX, &mut || true);

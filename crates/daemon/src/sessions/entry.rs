@@ -68,10 +68,10 @@ impl Entry {
     }
 }
 
-/// Closes a session's log. It takes as long as the disk does.
-pub(crate) fn close(mut held: OwnedMutexGuard<Option<Live>>) {
+/// Closes a session's log. It takes as long as the disk does. `remembers` where what its checker knows may be kept.
+pub(crate) fn close(mut held: OwnedMutexGuard<Option<Live>>, remembers: bool) {
     if let Some(live) = held.take() {
-        live.close();
+        live.close(remembers);
     }
 }
 

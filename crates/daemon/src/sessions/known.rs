@@ -80,6 +80,14 @@ mod tests {
 
     /// A daemon's logs, begun anew: appends, and closes all at the end.
     async fn append(state: &Path, appends: &[Vec<String>]) -> Vec<Result<u64, Refused>> {
+        append_and_close(state, appends, true).await
+    }
+
+    async fn append_and_close(
+        state: &Path,
+        appends: &[Vec<String>],
+        remembers: bool,
+    ) -> Vec<Result<u64, Refused>> {
         let (redactor, clocks) = (Redactor::new(&[7; 32]), (crate::clock::now as fn() -> _, 1));
         let logs = SessionLogs::new(state, redactor, Policy::Os, clocks, Arc::new(|_| {}));
         let logs = Arc::new(logs);
@@ -89,7 +97,7 @@ mod tests {
             let asked = logs.read_append(body.as_bytes()).unwrap();
             answers.push(logs.append("s", asked).await.map(|appended| appended.last_seq));
         }
-        logs.close().await;
+        logs.close(remembers).await;
         answers
     }
 
@@ -130,6 +138,18 @@ mod tests {
         assert!(ids.is_sorted());
         ids.dedup();
         assert_eq!(ids.len() as u64, LONG_LINES + 2);
+    }
+
+    #[tokio::test]
+    async fn where_the_disk_is_full_nothing_is_kept_and_the_log_is_whole() {
+        let state = tempfile::tempdir().unwrap();
+        long_log(state.path()).await;
+        let folder = Sessions::new(state.path()).folder("s");
+        let appends = [vec![RENAMED.to_owned()]];
+        assert_eq!(append_and_close(state.path(), &appends, false).await, [Ok(LONG_LINES + 1)]);
+        assert!(memo(&folder).is_none());
+        assert_eq!(append(state.path(), &appends).await, [Ok(LONG_LINES + 2)]);
+        assert!(memo(&folder).is_some());
     }
 
     #[tokio::test]

@@ -174,10 +174,10 @@ impl Live {
         self.failed.store(true, Ordering::Release);
     }
 
-    /// Writes and syncs the rest, and keeps what the checker knows. It takes as long as the disk does.
-    pub(crate) fn close(mut self) {
+    /// Writes and syncs the rest, and keeps what the checker knows if it may. It takes as long as the disk does.
+    pub(crate) fn close(mut self, remembers: bool) {
         let last_seq = self.log.last_seq();
-        if known::is_worth_keeping(last_seq) && self.remembered_seq != last_seq {
+        if remembers && known::is_worth_keeping(last_seq) && self.remembered_seq != last_seq {
             // What is on its way is waited for, but no disk that fails.
             if self.log.health().written_seq < last_seq && !self.is_spent() {
                 self.flush();

@@ -223,14 +223,15 @@ impl SessionLogs {
             let Ok(held) = Arc::clone(&entry.live).try_lock_owned() else { continue };
             let is_idle = |live: &Live| live.used.elapsed() >= idle.max(live.opening * IDLE_TIMES);
             if held.as_ref().is_some_and(is_idle) {
-                tokio::task::spawn_blocking(move || close(held));
+                tokio::task::spawn_blocking(move || close(held, true));
             }
         }
         lock(&self.entries).retain(|_, entry| !entry.is_forgotten());
     }
 
-    /// Writes and syncs the rest of all logs.
-    pub(crate) async fn close(&self) {
+    /// Writes and syncs the rest of all logs. `remembers` where there is room for what their checkers know, too: it must not
+    /// take that of lines.
+    pub(crate) async fn close(&self, remembers: bool) {
         // All at once: each waits for the disk.
         let closing: Vec<_> = self
             .all()
@@ -238,7 +239,7 @@ impl SessionLogs {
             .map(|entry| async move {
                 let held = Arc::clone(&entry.live).lock_owned().await;
                 // A panic there leaves nothing open either.
-                drop(tokio::task::spawn_blocking(move || close(held)).await);
+                drop(tokio::task::spawn_blocking(move || close(held, remembers)).await);
             })
             .map(tokio::spawn)
             .collect();
@@ -252,6 +253,11 @@ impl SessionLogs {
         let mut troubles: Vec<LogTrouble> = self.all().iter().filter_map(|entry| entry.trouble()).collect();
         troubles.sort_by(|one, other| one.session_id.cmp(&other.session_id));
         troubles
+    }
+
+    /// True while lines of a log cannot be written. A damaged one takes none, and needs no room.
+    pub(crate) fn waits_for_disk(&self) -> bool {
+        self.troubles().iter().any(|trouble| !trouble.is_unusable)
     }
 
     fn entry(&self, key: &str) -> Arc<Entry> {
@@ -292,7 +298,7 @@ impl SessionLogs {
     /// Returns a session's log, opened again where it has to be.
     fn opened<'a>(&self, entry: &Entry, live: &'a mut Option<Live>) -> Result<&'a mut Live, Refused> {
         if let Some(spent) = live.take_if(|live| live.is_spent()) {
-            spent.close();
+            spent.close(true);
         }
         let opened = match live.take() {
             Some(live) => live,
@@ -340,6 +346,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
+    #[expect(clippy::disallowed_methods, reason = "damages a test's own log")]
     async fn a_panic_costs_one_request_and_an_idle_log_is_closed() {
         let state = tempfile::tempdir().unwrap();
         let redactor = Redactor::new(&[7; 32]);
@@ -379,6 +386,13 @@ mod tests {
         logs.close_idle(Duration::ZERO);
         assert_eq!(logs.all().len(), 0);
         assert_eq!(logs.append("s", read(renamed)).await.unwrap().last_seq, 4);
-        logs.close().await;
+        logs.close(true).await;
+
+        // A damaged log is trouble, but none that room on the disk would end.
+        let segment = logs.sessions.folder("s").join("0000000001.jsonl");
+        let text = std::fs::read_to_string(&segment).unwrap();
+        std::fs::write(&segment, text.replacen("\"title\":\"t\"", "\"title\":\"u\"", 1)).unwrap();
+        assert!(matches!(logs.append("s", read(renamed)).await, Err(Refused::Unusable(_))));
+        assert_eq!((logs.troubles().len(), logs.waits_for_disk()), (1, false));
     }
 }

@@ -51,6 +51,6 @@ impl SessionLogs {
         let open = free.filter(|held| held.is_some());
         let used = |held: &OwnedMutexGuard<Option<Live>>| held.as_ref().map(|live| live.used);
         let oldest = open.min_by_key(|held| used(held).unwrap_or_else(Instant::now));
-        oldest.map(close).is_some()
+        oldest.map(|held| close(held, true)).is_some()
     }
 }
