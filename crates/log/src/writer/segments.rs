@@ -27,9 +27,14 @@ impl Segment {
         let end = self.length + size;
         if end > self.reserved {
             let to = end.next_multiple_of(RESERVE_BYTES);
-            let is_unknown = |error: io::Error| error.kind() == io::ErrorKind::Unsupported;
-            let never = self.file.reserve(self.length..to).is_err_and(is_unknown);
-            self.reserved = if never { u64::MAX } else { to };
+            self.reserved = to;
+            if let Err(error) = self.file.reserve(self.length..to) {
+                if error.kind() == io::ErrorKind::Unsupported {
+                    self.reserved = u64::MAX;
+                }
+                // Some file systems keep as much as there was: others need it.
+                drop(self.file.give_back());
+            }
         }
     }
 }
