@@ -2,7 +2,7 @@
 
 use crate::chain::{Chain, Place, Verdict};
 use crate::damage::{Damage, DamageKind};
-use crate::line::{self, SUFFIX_BYTES, Shape};
+use crate::line::{self, Head, SUFFIX_BYTES, Shape};
 
 /// Checks that each line continues the crc of the line before, in a file whose lines have one.
 ///
@@ -16,12 +16,14 @@ pub struct Seals {
     line: u64,
     offset: u64,
     verdicts: Vec<Verdict>,
+    /// Of the line that was pushed last, where it is right.
+    head: Option<Head>,
 }
 
 impl Seals {
     /// Starts before the first line of the file; damage is told under this name.
     pub fn new(file: &str) -> Seals {
-        Seals { file: file.to_owned(), chain: None, line: 0, offset: 0, verdicts: Vec::new() }
+        Seals { file: file.to_owned(), chain: None, line: 0, offset: 0, verdicts: Vec::new(), head: None }
     }
 
     /// True once a line with a crc was seen.
@@ -31,6 +33,7 @@ impl Seals {
 
     /// Looks at the next line, without its line feed. What cannot be told before the next line is told then.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<Damage> {
+        self.head = None;
         self.line += 1;
         let offset = self.offset;
         self.offset += bytes.len() as u64 + 1;
@@ -46,13 +49,20 @@ impl Seals {
                 self.verdicts.push(Verdict::Damage(first));
             }
         }
-        if let Some(chain) = &mut self.chain
-            && chain.take_next(bytes).is_none()
-        {
-            let place = Place { segment: self.file.clone(), line: self.line, offset };
-            chain.judge(bytes, place, &mut self.verdicts);
+        if let Some(chain) = &mut self.chain {
+            self.head = chain.take_next(bytes).map(|shape| shape.head);
+            if self.head.is_none() {
+                let place = Place { segment: self.file.clone(), line: self.line, offset };
+                chain.judge(bytes, place, &mut self.verdicts);
+            }
         }
         self.told()
+    }
+
+    /// Takes the head of the line that was pushed last, which was read on the way. There is none of a line without a crc, or
+    /// that is not simply the next one.
+    pub fn take_head(&mut self) -> Option<Head> {
+        self.head.take()
     }
 
     /// Ends the file, and returns what nothing vouches for.
@@ -103,6 +113,22 @@ mod tests {
         let mut found: Vec<Damage> = lines.iter().flat_map(|line| seals.push(line)).collect();
         found.extend(seals.finish());
         found.into_iter().map(|damage| (damage.line, damage.seq, damage.kind)).collect()
+    }
+
+    #[test]
+    fn the_head_of_a_right_line_need_not_be_read_again() {
+        let lines = lines(3);
+        let mut seals = Seals::new("x.jsonl");
+        for line in &lines[..2] {
+            assert_eq!(seals.push(line), []);
+            assert_eq!(seals.take_head(), Head::read(line));
+        }
+        // Of one that came before, and of one without a crc, nothing is told.
+        seals.push(&lines[0]);
+        assert_eq!(seals.take_head(), None);
+        let mut unsealed = Seals::new("z.jsonl");
+        unsealed.push(&lines[0][..lines[0].len() - SUFFIX_BYTES]);
+        assert_eq!(unsealed.take_head(), None);
     }
 
     #[test]

@@ -83,7 +83,7 @@ pub(crate) struct Writer {
     failure: Option<Failure>,
     read_only: Option<String>,
     failed_cuts: u32,
-    /// What follows the segment's last whole append may be lines that were refused.
+    /// What follows the segment's last whole append, or did until a cut that is not synced yet, may be lines that were refused.
     tainted: bool,
     failed_syncs: u64,
     panics: u64,

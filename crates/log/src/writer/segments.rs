@@ -49,7 +49,6 @@ impl Writer {
             // What is reserved behind the end goes with the cut.
             segment.reserved = 0;
             self.failed_cuts = 0;
-            self.tainted = false;
         }
         Ok(())
     }

@@ -72,6 +72,7 @@ impl Writer {
             if let Some(segment) = &mut self.segment {
                 segment.cut_back = false;
             }
+            self.tainted = false;
         }
     }
 
@@ -93,6 +94,10 @@ impl Writer {
     /// Leaves the segment for good: writes its unsynced lines to a new one, syncs there, cuts them off the old one.
     pub(super) fn move_on(&mut self, reason: &str) {
         self.failed_syncs += 1;
+        if self.tainted {
+            // They may come back in a power cut, and readers would believe them rather than those that get their seqs now.
+            return self.make_read_only(&format!("{reason}; what was refused may not be cut off for good"));
+        }
         self.moving = true;
         match self.rewrite_unsynced() {
             Ok(new) => {

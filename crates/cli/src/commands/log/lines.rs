@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
 
-use herdbook_log::{Damage, DamageKind, Line, Reader, Seals};
+use herdbook_log::{Damage, DamageKind, Head, Line, Reader, Seals};
 
 use super::file::{FileLine, LogFile};
 use crate::error::Problem;
@@ -121,6 +121,14 @@ impl Seal {
                 *is_sealed = true;
                 std::mem::take(&mut *damage.borrow_mut())
             }
+        }
+    }
+
+    /// Takes the head of the line that was pushed last, where that was read on the way.
+    pub fn take_head(&mut self) -> Option<Head> {
+        match self {
+            Seal::File(seals) => seals.take_head(),
+            Seal::Log { .. } => None,
         }
     }
 

@@ -27,7 +27,7 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, Problem> {
     while let Some(FileLine { number, bytes, is_ended }) = file.next()? {
         lines = number;
         bad += damage(context.printer, seals.push(bytes), is_news);
-        if let Err(why) = count.take(bytes, is_ended) {
+        if let Err(why) = count.take(bytes, is_ended, seals.take_head()) {
             bad += 1;
             context.printer.complain(&format!("line {number}: {why}"));
         }
@@ -71,12 +71,14 @@ impl Count {
         known.chain(self.others.clone()).collect()
     }
 
-    /// Takes one line, and says what is wrong with its envelope. One without an end may be cut, and is read whole.
-    fn take(&mut self, line: &[u8], is_ended: bool) -> Result<(), String> {
+    /// Takes one line, and says what is wrong with its envelope. One without an end may be cut, and is read whole. Its head
+    /// may have been read already.
+    fn take(&mut self, line: &[u8], is_ended: bool, head: Option<Head>) -> Result<(), String> {
         let is_plain = |head: &Head| {
             is_whole(&line[head.payload..]) && memchr::memchr(b'\\', &line[head.session.clone()]).is_none()
         };
-        let Some(head) = Head::read(line).filter(|head| is_ended && is_plain(head)) else {
+        let head = head.or_else(|| Head::read(line));
+        let Some(head) = head.filter(|head| is_ended && is_plain(head)) else {
             let envelope = Envelope::read_slowly(line).inspect_err(|_| self.seqs.skip())?;
             return self.look_at(&envelope);
         };
