@@ -152,7 +152,7 @@ fn after_a_failed_sync_the_lines_are_synced_in_a_new_segment() {
     assert_eq!((health.failed_syncs, health.read_only, health.synced_seq), (1, false, 4));
     assert_eq!(health.segment.as_deref(), Some("0000000003.jsonl"));
     // The power goes at once: all four are there, though the first file's pages were dropped.
-    let disk = disk.crash(&mut crate::disk::Random(1));
+    let disk = disk.crash(&mut Random(1));
     drop(store);
     assert_whole(&disk, 4);
 }
