@@ -4,13 +4,13 @@
 //! byte and the moment; it is not synced, and its own crc tells half a one. Like `LOCK` it is no part of the log: readers
 //! pass it over. It may hold texts of the log, so a scrub removes it.
 
-use std::fs;
-use std::io;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::segment::SegmentName;
-use crate::storage::{Folder, Storage, append_all, remove_if_there};
+use crate::storage::{Folder, Storage, append_all, open_regular, remove_if_there};
 
 /// Its name in a log's folder.
 pub(crate) const MEMO: &str = "writer.memo";
@@ -37,7 +37,8 @@ pub fn keep_memo(folder: &Path, text: &[u8]) -> io::Result<()> {
 
 /// Reads it, where there is one and the log is as it was then. To be asked while the log's LOCK is held.
 pub fn memo(folder: &Path) -> Option<Vec<u8>> {
-    let bytes = fs::read(folder.join(MEMO)).ok()?;
+    let mut bytes = Vec::new();
+    open_regular(OpenOptions::new().read(true), &folder.join(MEMO)).ok()?.read_to_end(&mut bytes).ok()?;
     let (crc, text) = bytes.strip_prefix(HEAD)?.split_first_chunk()?;
     let files = files(folder).ok()?;
     let expected = crc32c::crc32c_append(crc32c::crc32c(files.as_bytes()), text);
@@ -72,8 +73,10 @@ fn files(folder: &Path) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::OpenOptions;
     use std::io::Write;
+    use std::os::unix::fs::symlink;
+
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
 
     use super::*;
 
@@ -110,6 +113,21 @@ mod tests {
         forget_memo(dir).unwrap();
         forget_memo(dir).unwrap();
         assert_eq!(memo(dir), None);
+    }
+
+    #[test]
+    fn no_link_is_followed_and_no_pipe_waited_for_in_its_place() {
+        let folder = folder();
+        let path = folder.path().join(MEMO);
+        fs::rename(&path, folder.path().join("elsewhere")).unwrap();
+        symlink("elsewhere", &path).unwrap();
+        assert_eq!(memo(folder.path()), None);
+        forget_memo(folder.path()).unwrap();
+        mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        assert_eq!(memo(folder.path()), None);
+        // Neither is in the way of the next one.
+        keep_memo(folder.path(), b"all").unwrap();
+        assert_eq!(memo(folder.path()).as_deref(), Some(&b"all"[..]));
     }
 
     #[test]
