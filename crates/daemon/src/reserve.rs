@@ -75,7 +75,8 @@ mod tests {
         let reserve = Reserve::make(state.path());
         let Ok(found) = fs::metadata(&path) else {
             println!(
-                "skipped: it_is_room_that_is_really_taken: no room on this disk, or none that can be reserved"
+                "skipped: it_is_room_that_is_really_taken_and_stays_until_something_waits_for_room: no room on this disk, \
+                 or none that can be reserved"
             );
             return;
         };

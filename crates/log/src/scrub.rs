@@ -26,7 +26,8 @@ pub struct Scrubbed {
 }
 
 /// Changes lines of a closed log, and the bytes that were cut off it or kept of damaged segments, and notes that in
-/// `scrubbed.json` beside them before the first line is changed. What a writer remembers of the log is forgotten. The log's LOCK is held meanwhile.
+/// `scrubbed.json` beside them before the first line is changed. What a writer remembers of the log is forgotten.
+/// The log's LOCK is held meanwhile.
 ///
 /// # Errors
 /// Somebody writes to it, it is damaged, or the system refuses. What was changed already stays so; do it again.

@@ -23,7 +23,8 @@ use crate::text::{counted, shell_word};
 /// Each place where the text stands in an event gets a mark, however JSON escapes it there. The touched segments are
 /// written anew; events keep seq, id, time and type. What a model saw cannot be told from such a log exactly any more, and
 /// `replay --as messages` says so. A damaged log is repaired first. A session that was gone on with under another key has a
-/// log of its own: the exit code is 1, and it is named, while that has the text. The text is never an argument of the command: other programs could see it there.
+/// log of its own: the exit code is 1, and it is named, while that has the text. The text is never an argument of the
+/// command: other programs could see it there.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The session, by its key or how that begins
